@@ -9,8 +9,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/words.h"
 
-/* Splits FILE=SCALE or FILE:SCALE. If there is a file whose name is the whole text, the text is not split. needs: the
- * scale must be given, so the text is always split. Gives the exit status. The caller frees *path. */
+/* Splits FILE=SCALE or FILE:SCALE at the mark. If there is a file whose name is the whole text, the text is not split.
+ * needs: the scale is required, so the text is split even then. Gives the exit status. The caller frees *path. */
 static int split(const char *item, size_t length, char mark, const char *option, bool needs, char **path,
                  double *scale) {
     char *text = fr_resize(NULL, length + 1, 1), *end = NULL;

@@ -9,17 +9,21 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
 
 #define MAGIC   "_logits_"
-#define HEADER  20    /* bytes before the ids */
-#define SCALES  4     /* number of uint16 that the two floats of a row take, its scale and its least logarithm */
-#define DEPTH   16.0f /* logarithms further than this below the row's largest one are stored as the row's least */
+#define HEADER  20 /* bytes before the ids */
+/* each row begins with two floats, its scale and its least logarithm, which take the place of 4 uint16 */
+#define SCALES  4
+/* a logarithm that is below the row's largest one by more than this is stored as the row's least */
+#define DEPTH   16.0f
 #define CODES   65535.0f
-#define LARGEST (1 << 24) /* the largest plausible number of ids, words or chunks; more mean a damaged file */
+/* the largest plausible number of ids, words or chunks; a file with a larger number is damaged */
+#define LARGEST (1 << 24)
 
 static size_t row_length(const fr_baseline *baseline) {
     return SCALES + (baseline->vocab + 1) / 2 * 2;
 }
 
-/* Gives the length of a complete file in bytes. Each factor is at most LARGEST, so a double is exact enough. */
+/* Gives the length of a complete file in bytes. It is computed as a double, which is exact enough because each factor
+ * is at most LARGEST. */
 static double file_length(const fr_baseline *baseline) {
     double rows = (double)baseline->chunks * (double)fr_baseline_rows(baseline->chunk);
     return HEADER + 4.0 * (double)baseline->chunks * (double)baseline->chunk +

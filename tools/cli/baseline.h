@@ -1,7 +1,8 @@
-/* Reads and writes a file of a baseline model's predictions, with which another model, or the same one quantized, is
- * compared.
+/* Reads and writes a file with the predictions of a baseline model. Another model, or a quantized copy of the baseline,
+ * is compared with these predictions.
  *
- * The form is that of llama-perplexity's, so that the two programs read each other's files. Little-endian:
+ * The files have the form of llama-perplexity's files, so that the two programs can read each other's files.
+ * Little-endian:
  *     8 bytes  "_logits_"
  *     int32    n: ids of a chunk
  *     int32    vocab
@@ -10,7 +11,7 @@
  *     rows     (n - 1 - n / 2) for each chunk: predictions of the ids after positions n / 2 .. n - 2
  * A row is float32 scale, float32 least, and a uint16 code for each id of the vocabulary (padded to an even number of
  * codes): the natural logarithm of the id's probability is least + scale * code. The codes cover logarithms down to 16
- * below the largest one; smaller ones are stored as least. */
+ * below the largest one; smaller logarithms are stored as least. */
 #ifndef FR_TOOLS_CLI_BASELINE_H
 #define FR_TOOLS_CLI_BASELINE_H
 
@@ -24,7 +25,8 @@ typedef struct fr_baseline {
     uint16_t *row; /* a row as it is stored in the file */
 } fr_baseline;
 
-/* Give the first position of a chunk for which the file has a row, and the number of rows of a chunk. */
+/* fr_baseline_first gives the first position of a chunk for which the file has a row. fr_baseline_rows gives the number
+ * of rows of a chunk. */
 static inline size_t fr_baseline_first(size_t chunk) {
     return chunk / 2;
 }
@@ -47,8 +49,8 @@ void fr_baseline_write(fr_baseline *baseline, const float *logits, double log_su
 /* Reads the next row as log-probabilities, [vocab]. Returns false if the file can't be read. */
 bool fr_baseline_read(fr_baseline *baseline, float *log_probabilities);
 
-/* Closes a file that fr_baseline_open opened, and frees the memory. A file that is written stays open, because the
- * caller closes it. */
+/* Closes a file that fr_baseline_open opened, and frees the memory. A file that fr_baseline_begin got stays open,
+ * because the caller closes it. */
 void fr_baseline_close(fr_baseline *baseline);
 
 #endif

@@ -10,9 +10,9 @@
 #include "tools/cli/output.h"
 #include "tools/jobs/job_line.h"
 
-/* OUT.before has a line for each line of the batch. That line is the answer if OUT.before holds it, and NOT_RUN if not:
- * the answer is then in OUT, or the batch's line was never run. OUT.before always begins with NOT_RUN, which shows that
- * forerun wrote the file. */
+/* OUT.before has a line for each line of the batch. If OUT.before holds the answer to a line of the batch, the answer
+ * is the whole line. Otherwise the line is NOT_RUN. That means that the answer is in OUT, or that the batch's line was
+ * never run. OUT.before always begins with NOT_RUN, which shows that forerun wrote the file. */
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {
@@ -23,15 +23,16 @@ typedef struct reader {
     size_t row;  /* number of the file's current line, from 1 */
 } reader;
 
-/* Returns true if the answer, in either form, is complete: neither an error nor cut off by an interrupt. */
+/* Returns true if the answer is complete. It is not complete if it is an error, or if an interrupt cut it off. A
+ * batch's answers have two forms; the two members checked here have the same meaning in both. */
 static bool is_finished(const fr_job_text *answer) {
     const json_t *error = json_object_get(answer->value, "error");
     const char *stop = json_string_value(json_object_get(answer->value, "stop"));
     return (!error || json_is_null(error)) && !(stop && strcmp(stop, "interrupt") == 0);
 }
 
-/* Returns true if the answer has the line's id. The ids are compared as they were written, because parsing would make
- * two spellings of a number equal. */
+/* Returns true if the answer has the same id as the line of the batch. The ids are compared as they were written,
+ * because parsing would make two spellings of a number equal. */
 static bool answers_line(const fr_job_text *answer, const fr_job_line *line) {
     json_error_t error;
     fr_job_text asked = fr_job_text_read(line->text, line->length, &error);

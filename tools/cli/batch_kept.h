@@ -15,11 +15,11 @@
 #include "tools/jobs/batch_input.h"
 
 typedef struct fr_batch_kept {
-    size_t first; /* number of lines before the first one without an answer; the answers to these lines stay in the
-                   * file */
+    size_t first; /* number of lines of the batch before the first one without an answer; the answers to these lines
+                   * stay in OUT */
     off_t bytes;  /* number of bytes at the beginning of OUT that the answers to the first `first` lines take */
-    /* [input->total] saved answers of the lines that come after the `first` lines above, to be freed; NULL: the line
-     * must be run */
+    /* [input->total] for each line of the batch its saved answer, to be freed. NULL: the line must be run, or it is one
+     * of the `first` lines above */
     char **answers;
 } fr_batch_kept;
 
@@ -28,9 +28,9 @@ typedef struct fr_batch_kept {
  * refused. Gives the exit status. */
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input);
 
-/* Writes the saved answers to path.before, or removes that file if there are none. `total` is the number of lines of
- * the batch. Call it before the part of `path` that has these answers is cut off. Gives the exit status. Like any
- * fr_writer it sets handlers for the signals that end the command. */
+/* Writes the saved answers to path.before. If there are no saved answers, removes that file. `total` is the number of
+ * lines of the batch. Call this function before the part of `path` that has these answers is cut off. Gives the exit
+ * status. Like any fr_writer it sets handlers for the signals that end the command. */
 int fr_batch_kept_save(const fr_batch_kept *kept, size_t total, const char *path);
 
 /* Removes path.before if forerun wrote it. */

@@ -1,5 +1,5 @@
-/* Runs forerun bench model: fills the plan of bench/model.h from the command line, and draws T(K)/T(1), the time of a
- * forward of K rows divided by that of one row. */
+/* Runs forerun bench model: fills the plan of bench/model.h from the command line. Draws T(K)/T(1), which is the time
+ * of a forward of K rows divided by the time of a forward of one row. */
 #include "tools/cli/bench_model.h"
 
 #include <math.h>

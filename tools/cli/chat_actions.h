@@ -13,8 +13,8 @@ int fr_chat_say(fr_chat *chat, const char *bytes, size_t length);
 /* Runs a command with this argument. /help, /edit and the commands that end the chat are handled by the caller. */
 int fr_chat_act(fr_chat *chat, fr_chat_command command, const char *argument);
 
-/* Help to edit the last turn. fr_chat_last_said gives its text, which the caller frees; NULL: there is no turn.
- * fr_chat_say_instead replaces the turn by an edited one. */
+/* Functions for editing the last turn. fr_chat_last_said gives its text, which the caller frees; NULL: there is no
+ * turn. fr_chat_say_instead replaces the turn by an edited one. */
 char *fr_chat_last_said(const fr_chat *chat);
 int fr_chat_say_instead(fr_chat *chat, const char *bytes, size_t length);
 

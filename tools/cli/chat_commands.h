@@ -1,7 +1,7 @@
 /* Reads the commands of a chat: lines that begin with a slash, which are for forerun and not for the model.
  *
  * In: such a line, of any bytes. Out: the command and its argument; or one line on standard error that says why the
- * line is no command. */
+ * input is not a valid command. */
 #ifndef FR_TOOLS_CLI_CHAT_COMMANDS_H
 #define FR_TOOLS_CLI_CHAT_COMMANDS_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef enum fr_chat_command {
-    FR_CHAT_REFUSED, /* the line is no command; an error line was written */
+    FR_CHAT_REFUSED, /* the line is no valid command; an error line was written */
     FR_CHAT_CLEAR,
     FR_CHAT_UNDO,
     FR_CHAT_REGEN,
@@ -26,8 +26,8 @@ typedef enum fr_chat_command {
     FR_CHAT_EXIT,
 } fr_chat_command;
 
-/* Reads a line, which ends with a NUL; blanks are removed from its end. *argument: the text after the command's name,
- * "" if there is none. */
+/* Reads a line, which ends with a NUL. Blanks are removed from the end of the line. *argument: the text after the
+ * command's name; "" if there is no such text. */
 fr_chat_command fr_chat_command_read(char *line, size_t length, const char **argument);
 
 /* Prints a line for each command, and lines about other forms of input. */

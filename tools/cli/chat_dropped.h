@@ -1,5 +1,5 @@
-/* Recognizes a picture that was dragged into the terminal: the line consists of the path of a picture's file and
- * nothing else.
+/* Recognizes a picture that was dragged into the terminal. The terminal then types the path of the picture's file, so
+ * the whole line is that path.
  *
  * In: a line as terminals write it when a file is dragged into them: a path in quotes or with backslashes before
  * blanks, or a file:// URL. Out: the path. */

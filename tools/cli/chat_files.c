@@ -28,7 +28,7 @@ static bool write_messages(const json_t *messages, FILE *out) {
     return written;
 }
 
-/* Parses the conversation in a file's bytes. NULL: there is none, and `why` has the reason. */
+/* Parses the conversation in a file's bytes. NULL: the bytes hold no conversation, and `why` has the reason. */
 static json_t *take_messages(const fr_prompt *file, const char *path, char *why, size_t size) {
     json_error_t error;
     json_t *read = fr_json_load(file->bytes ? file->bytes : "", file->length, &error);

@@ -9,7 +9,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/words.h"
 
-/* The options that /set can change: those that an open session accepts, and the limit of a reply. */
+/* The options that /set can change. They are the options that an open session accepts, and the limit of a reply's
+ * length. */
 static const fr_arg settable[] = {
 #define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) FR_ARG_##id,
 #include "samplers.def"
@@ -30,8 +31,8 @@ static const char *name_of(fr_arg arg, size_t *length) {
     return "";
 }
 
-/* Finds a settable option by its name. The name may have dashes before it, and "_" instead of "-". FR_ARG_COUNT: there
- * is none. */
+/* Finds a settable option by its name. The name may have dashes before it, and "_" instead of "-". FR_ARG_COUNT: no
+ * settable option has this name. */
 static fr_arg find(const char *name, size_t length) {
     char word[64];
     while (length && *name == '-') name++, length--;

@@ -7,13 +7,14 @@
 
 #include "tools/cli/chat_turn.h"
 
-/* Sets an option for "NAME VALUE"; prints one setting for "NAME", or all of them for "". Gives the exit status. */
+/* Runs /set with its argument. "NAME VALUE" sets an option. "NAME" prints one setting, and "" prints all settings.
+ * Gives the exit status. */
 int fr_chat_set(fr_chat *chat, const char *argument);
 
 /* Writes the sampling settings to standard error, without a line end. */
 void fr_chat_tell_sampling(const fr_chat *chat);
 
-/* Replaces the system turn; "-" removes it, "" prints it. */
+/* Replaces the system turn by the text. "-" removes the system turn, and "" prints it. */
 void fr_chat_set_system(fr_chat *chat, const char *text);
 
 #endif

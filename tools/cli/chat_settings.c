@@ -17,7 +17,7 @@ int fr_json_read_file(const char *path, json_t **value) {
     return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
 }
 
-/* Gives the reason why a value is not a list of tools; NULL if it is a list of tools. */
+/* Gives the reason why a value is not a list of tools; NULL: it is a list of tools. */
 static const char *fault_of(const json_t *tools) {
     if (json_is_null(tools)) return NULL;
     if (!json_is_array(tools)) return "not a JSON array of tools";
@@ -40,7 +40,7 @@ int fr_chat_tools(const fr_arguments *args, json_t **tools) {
 json_t *fr_chat_settings(const fr_arguments *args, const json_t *tools, bool pictures) {
     const char *kwargs = args->given[FR_ARG_CHAT_KWARGS] ? args->text[FR_ARG_CHAT_KWARGS] : "{}";
     json_error_t error;
-    /* this can't fail, because options.c has checked that the text is an object */
+    /* the parsing can't fail, because options.c has checked that the text is an object */
     json_t *settings = fr_json_load(kwargs, strlen(kwargs), &error);
     if (args->given[FR_ARG_NO_THINK]) fr_json_put(settings, "enable_thinking", json_false());
     if (tools) fr_json_put(settings, "tools", json_incref((json_t *)tools));

@@ -1,8 +1,8 @@
 /* Runs a conversation and streams the model's next reply (chat_turn.h).
  *
- * Each turn renders and tokenizes the whole conversation again, and the session runs only the ids that differ from its
- * timeline. The ids of the last reply usually differ: a template often writes an earlier reply in another form than
- * the model generated it. */
+ * Each turn renders and tokenizes the whole conversation again, and the session runs only the ids from the first one
+ * that differs from its timeline, which is the sequence of ids that it has already run. The ids of the last reply
+ * usually differ: a template often writes an earlier reply in another form than the model generated it. */
 #include "tools/cli/chat_turn.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/prompt_run.h"
 
-/* Returns true if the reply must stop: after Ctrl-C, after a signal that ends the conversation, or if the reader of
- * standard output has gone. */
+/* Returns true if the reply must stop. It stops after Ctrl-C, after a signal that ends the conversation, and when the
+ * terminal on standard output was lost. */
 static bool wants_abort(void *context) {
     return fr_interrupt_answer(context) || fr_output_gone();
 }
@@ -58,8 +58,8 @@ int fr_chat_measure(fr_chat *chat, size_t *count) {
     return code;
 }
 
-/* Gives the number of ids for which dropping turns must make room: a quarter of the context, or fewer if -n allows
- * fewer ids for the rest of the reply. behind: number of ids of the reply so far. */
+/* Gives the number of ids for which dropping turns must make room. This is a quarter of the context, or less if the
+ * limit of -n leaves fewer ids for the rest of the reply. behind: number of ids of the reply so far. */
 static size_t wanted_room(const fr_chat *chat, size_t behind) {
     size_t quarter = fr_session_context(chat->loaded.session) / 4;
     int64_t most = chat->args->number[FR_ARG_PREDICT];
@@ -68,8 +68,9 @@ static size_t wanted_room(const fr_chat *chat, size_t behind) {
     return room ? room : 1;
 }
 
-/* Drops the oldest turns of the conversation that is being answered. chat->messages, the conversation without the new
- * turn, loses them too if it begins with the same messages. So they stay dropped if the new turn is taken back. */
+/* Drops the oldest turns of the conversation that is being answered (chat->asked). chat->messages is the conversation
+ * without the new turn. If it begins with the same message, the same turns are dropped there. So these turns stay
+ * dropped even if the new turn is taken back. */
 static void drop_turns(fr_chat *chat, size_t count) {
     bool same = json_array_get(chat->messages, 0) == json_array_get(chat->asked, 0);
     if (same) fr_conversation_drop(chat->messages, count);
@@ -130,8 +131,8 @@ static void say_full(const fr_chat *chat, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------- the prompt */
 
-/* Gives the session its pictures. On the timeline pictures come before all text. So if the pictures have changed, or a
- * run with them was interrupted, the whole timeline is run again. */
+/* Gives the session its pictures. On the timeline pictures come before all text. So the whole timeline is run again if
+ * the pictures have changed, or if a run with them was interrupted. */
 static int show_pictures(fr_chat *chat) {
     fr_loaded *loaded = &chat->loaded;
     if (chat->shown != loaded->picture_count) {
@@ -139,7 +140,8 @@ static int show_pictures(fr_chat *chat) {
         if (code) return code;
         chat->shown = loaded->picture_count;
         chat->unseen = chat->shown > 0;
-        chat->before = fr_figures_take(loaded->session); /* the session's figures start again with its timeline */
+        /* fr_loaded_show empties the timeline and resets the session's statistics */
+        chat->before = fr_figures_take(loaded->session);
     } else if (chat->unseen && fr_session_length(loaded->session) > 0) {
         fr_session_reset(loaded->session);
     }

@@ -23,7 +23,7 @@ typedef struct fr_chat {
     /* numbers of turns in this run: those that were answered, and those that were too long for the context */
     size_t answered, left_out;
     int64_t seed;      /* seed of the next reply */
-    bool settled;      /* sampling is greedy, so another reply would be the same as the last one */
+    bool settled;      /* sampling is greedy, so another reply to the same turn would have the same text */
     fr_figures before; /* the session's statistics when the turn began */
     fr_stream text;    /* the text of the turn's reply, and the stream that shows it */
     fr_word_wrap wrap; /* wraps the reply on a terminal */
@@ -33,12 +33,13 @@ typedef struct fr_chat {
     bool interrupted; /* this answer was interrupted before it began */
 } fr_chat;
 
-/* Generates a reply to these messages, and takes the messages over. With the reply they become the conversation;
- * without one they are freed. *answered: there is a reply. Gives the exit status. */
+/* Generates a reply to these messages, and takes ownership of the messages. If there is a reply, the messages and the
+ * reply become the conversation. If there is none, the messages are freed. *answered: there is a reply. Gives the exit
+ * status. */
 int fr_chat_answer(fr_chat *chat, json_t *messages, bool *answered);
 
-/* Makes these messages the conversation and runs them, so that the next turn has to run only its own ids. *taken: this
- * succeeded. If it did not, an error line was written, and nothing has changed. Gives the exit status. */
+/* Makes these messages the conversation and runs them, so that the next turn has to run only its own ids. *taken: true
+ * if this succeeded. If it failed, an error line was written, and nothing has changed. Gives the exit status. */
 int fr_chat_take(fr_chat *chat, json_t *messages, bool *taken);
 
 /* Counts the tokens of the conversation's prompt. Gives the exit status. */

@@ -1,14 +1,14 @@
 /* Cuts a text into chunks as -c and --chunks say. Each chunk is run by itself.
  *
- * In: a model, the command line, the number of a text's ids. Out: the number of ids in a chunk and the number of
+ * In: a model, the command line, and the number of ids of a text. Out: the number of ids in a chunk and the number of
  * chunks; or an error line and the exit status. */
 #ifndef FR_TOOLS_CLI_CHUNKS_H
 #define FR_TOOLS_CLI_CHUNKS_H
 
 #include "tools/cli/loaded.h"
 
-/* Gives the number of ids in a chunk: that of -c, or 512 without -c, but not more than the model has positions. -c 0
- * means all positions of the model. */
+/* Gives the number of ids in a chunk. This is the number of -c, or 512 without -c, but at most the number of positions
+ * of the model. -c 0 means all positions of the model. */
 size_t fr_chunks_ids(const fr_loaded *loaded, const fr_arguments *args);
 
 /* Check the chunks, and give the exit status. fr_chunks_check_model checks that a chunk fits into the model's context.

@@ -1,6 +1,7 @@
 /* Prints completions for shells (completion.h). After an option, the script offers the words that the option takes, or
  * names of files. After a verb it offers the verb's options, and after a part of the bench that part's options. bash
- * and zsh get the same code for this, but different definitions of the two functions that it calls. */
+ * and zsh get the same code for this. The code calls two functions, which each of the two shells defines in its own
+ * way. */
 #include "tools/cli/completion.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ static void put_alternatives(const char *names, FILE *out) {
     for (; *names; names++) putc(*names == ' ' ? '|' : *names, out);
 }
 
-/* Gives the option whose value may follow the verb directly, without the option's name; NULL if there is none. */
+/* Gives the option whose value may follow the verb directly, without the option's name; NULL: the verb has no such
+ * option. */
 static const fr_option_row *bare_row(const fr_verb *verb) {
     if (verb->bit == FR_VERB_BENCH) return &fr_option_table[FR_ARG_BENCH_PART];
     return verb->bit == FR_VERB_COMPLETION ? &fr_option_table[FR_ARG_SHELL] : NULL;
@@ -157,7 +159,8 @@ static void put_quoted(const char *text, FILE *out) {
     putc('\'', out);
 }
 
-/* Prints a condition that is false after the parts of the bench that refuse the option. */
+/* Prints a condition for fish. The condition is false if the command line already names a part of the bench that
+ * refuses the option. */
 static void put_refusing_parts(const fr_option_row *row, FILE *out) {
     const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
     size_t length;

@@ -30,18 +30,19 @@ void fr_conversation_set_system(json_t *messages, const char *system);
 /* Counts the user's turns. */
 size_t fr_conversation_turns(const json_t *messages);
 
-/* Takes back the last user's turn and everything after it, and gives the number of pictures in them. Without a user's
- * turn it does nothing. */
+/* Removes the last user's turn and everything after it, and gives the number of pictures in the removed messages. If
+ * there is no user's turn, it does nothing. */
 size_t fr_conversation_take_back(json_t *messages);
 
-/* Returns true if no message waits for an answer: the last message is neither a user's nor a tool's. */
+/* Returns true if no message waits for an answer. A message waits if it is the last one and comes from a user or a
+ * tool. */
 bool fr_conversation_answered(const json_t *messages);
 
 /* Removes the reply at the end. */
 void fr_conversation_take_reply(json_t *messages);
 
-/* Drops this many of the oldest turns, and gives the number of pictures in them. A turn reaches from one user's
- * message to the next. */
+/* Drops this many of the oldest turns, and gives the number of pictures in the dropped turns. A turn reaches from one
+ * user's message to the next. */
 size_t fr_conversation_drop(json_t *messages, size_t turns);
 
 /* Gives the text of the last user's turn, up to the first NUL in it; the caller frees it. The messages must have a
@@ -51,8 +52,8 @@ char *fr_conversation_said(const json_t *messages);
 /* Removes all messages but the system turn. */
 void fr_conversation_forget(json_t *messages);
 
-/* Counts the pictures in the messages. A picture is a part {"type": "image"}. *other: the type of the first picture,
- * sound or video that has any other form; templates silently leave such parts out. NULL: there is none. */
+/* Counts the pictures in the messages. A picture is a part {"type": "image"}. Templates silently leave out pictures,
+ * sounds and videos that have another form. *other: the type of the first part of such a form; NULL: there is none. */
 size_t fr_conversation_pictures(const json_t *messages, const char **other);
 
 /* Returns true if every content is a text, null, or an array of parts that have a type. Templates would silently leave
@@ -79,8 +80,8 @@ fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tok
  * printed, neither now nor in later calls. */
 void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
 
-/* Tokenizes a rendered text. Control tokens are recognized only where the template wrote them, or everywhere with
- * parse_special. *ids: freed with fr_free. */
+/* Tokenizes a rendered text. Control tokens are recognized only where the template wrote them. If parse_special is
+ * true, they are recognized everywhere. *ids: freed with fr_free. */
 fr_status fr_conversation_tokenize(const fr_marked_text *text, const fr_tokenizer *tokenizer, bool parse_special,
                                    int32_t **ids, size_t *count);
 

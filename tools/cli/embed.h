@@ -1,7 +1,7 @@
 /* Makes a file's bytes part of the program.
  *
- * In: a section, the type of the bytes, a symbol, and a path, relative to the top folder or to a folder that the
- * assembler gets by -I. Out: the bytes from `symbol` to `symbol`_end, with a NUL after them. */
+ * In: a section, the type of the bytes, a symbol, and a path. The path is relative to the top folder or to a folder
+ * that the assembler gets by -I. Out: the bytes from `symbol` to `symbol`_end, with a NUL after them. */
 #ifndef FR_TOOLS_CLI_EMBED_H
 #define FR_TOOLS_CLI_EMBED_H
 

@@ -20,8 +20,8 @@ void fr_texts_free(fr_texts *texts);
 /* Opens the model and an embedder on it. */
 int fr_embedder_load(fr_loaded *loaded, fr_embedder **embedder, const fr_arguments *args);
 
-/* Notes how many texts are longer than the model reads, and the length of the longest one. what: what the note calls
- * the texts. */
+/* Notes how many texts were cut because they have more tokens than the model reads, and the length of the longest one.
+ * what: the word for the texts in the note. */
 void fr_embedder_note_cut(const fr_embedder_text *texts, size_t count, const char *what, const fr_arguments *args);
 
 /* Write to standard output. fr_floats_write writes floats as bytes. fr_float_print writes a float as a decimal number

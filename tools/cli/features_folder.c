@@ -49,8 +49,8 @@ static int write_kind(const char *path, const fr_features_kind *kind) {
     return fr_writer_close(&writer);
 }
 
-/* Checks that the features in a folder, if there are any, have this kind. *there: the folder has features of this
- * kind. */
+/* Checks that the features that a folder already has are of this kind. *there: the folder has features of this kind. A
+ * folder without features is no error. */
 static int check_kind(const fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool *there) {
     json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
     *there = false;
@@ -67,7 +67,7 @@ static int check_kind(const fr_features_folder *folder, const char *path, const 
 /* ------------------------------------------------------------------------------------------------------------ index */
 
 /* Returns true if this line of the index describes the next text, and the file of rows has all rows of that text.
- * *rows: number of rows in the file up to the end of this text. */
+ * *rows: number of rows in the file up to and including the last row of this text. */
 static bool is_next(const fr_features_folder *folder, const char *line, size_t length, uint64_t stored,
                     uint64_t *rows) {
     json_t *text = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
@@ -81,8 +81,8 @@ static bool is_next(const fr_features_folder *folder, const char *line, size_t l
     return next;
 }
 
-/* Counts the complete texts of an earlier run. *end: number of bytes at the beginning of the index that describe
- * them. */
+/* Counts the complete texts of an earlier run. *end: number of bytes at the beginning of the index that describe these
+ * texts. */
 static void read_index(fr_features_folder *folder, FILE *index, uint64_t stored, size_t most, off_t *end) {
     char *line = NULL;
     size_t room = 0;
@@ -157,8 +157,8 @@ void fr_features_close(fr_features_folder *folder) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* Rounds to the nearest bfloat16, ties to even. Values are finite. A value that would round to more than the largest
- * bfloat16 becomes infinite, as in IEEE 754. */
+/* Rounds to the nearest bfloat16, ties to even. The values must be finite. A value that would round to more than the
+ * largest bfloat16 becomes infinite, as in IEEE 754. */
 static uint16_t bfloat16_of(float value) {
     enum { KEPT = 16 };
     uint32_t bits;

@@ -1,4 +1,5 @@
-/* Writes a folder of features: texts of a model, and the inputs of some of its layers for each of their ids.
+/* Writes a folder of features: texts that a model has continued, and for each id of a text the inputs of some of the
+ * model's layers.
  *
  * In: texts, rows of floats. Out, in the folder:
  *
@@ -34,8 +35,8 @@ typedef struct fr_features_folder {
     char line[256];     /* text of the error */
 } fr_features_folder;
 
-/* Makes the folder, or opens one that has no features yet. With `resumes`, the folder may have features of the same
- * kind, of at most `most` texts. Gives the exit status. */
+/* Makes the folder, or opens one that has no features yet. If `resumes` is true, the folder may already have features
+ * of the same kind, of at most `most` texts. Gives the exit status. */
 int fr_features_open(fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool resumes,
                      size_t most);
 

@@ -4,7 +4,7 @@
 #include "forerun_lab_ranks.h"
 #include "tools/cli/output.h"
 
-/* Counts the layers up to the last one for which ranks have sent messages. */
+/* Counts the layers up to the last layer for which ranks have sent messages. */
 static size_t layers_told(void) {
     size_t layers = FR_LAB_RANKS_ELSEWHERE;
     while (layers > 0 && fr_lab_ranks_sent(layers - 1).messages == 0) layers--;
@@ -39,7 +39,8 @@ static void print_span(FILE *out, double least, double most, int digits) {
     if (most > least) fprintf(out, " to %.*f", digits, most);
 }
 
-/* Prints the messages and bytes per layer, from the layer with the fewest to the one with the most. */
+/* Prints the range of the number of messages per layer, and the range of the bytes per layer. Each range goes from the
+ * smallest to the largest value. */
 static void print_layers(FILE *out) {
     fr_lab_traffic least = {UINT64_MAX, UINT64_MAX, 0}, most = {0};
     size_t layers = layers_told();

@@ -19,8 +19,9 @@ typedef enum fr_foreign_kind {
 typedef struct fr_foreign_option {
     const char *names;
     fr_foreign_kind kind;
-    unsigned taken;   /* verbs that accept the option with a note; all other verbs refuse it */
-    const char *says; /* forerun's own option for the same purpose; NULL: forerun needs no such option */
+    unsigned taken; /* verbs that accept the option with a note; all other verbs refuse it */
+    /* forerun's own option for the same purpose; NULL: there is none, because forerun needs no such option */
+    const char *says;
 } fr_foreign_option;
 
 /* Finds the row of a name, which may be followed by "=VALUE". If several rows have the name, the row for this verb is

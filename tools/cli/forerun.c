@@ -21,7 +21,7 @@ static int print_completion(const fr_arguments *args);
 /* Embeds a help text. The text's bytes are writable, because read_help splits them in place. */
 #define HELP(symbol, name) FR_EMBED(".data", char, fr_help_##symbol, "tools/cli/help/" name ".txt")
 
-/* The help texts of all verbs, and of the overview, as bytes. */
+/* The help texts of all verbs and of the overview, as bytes. */
 HELP(generate, "generate");
 HELP(chat, "chat");
 HELP(logits, "logits");

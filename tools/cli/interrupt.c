@@ -11,15 +11,16 @@
 #include "forerun_lab_ranks.h"
 #include "tools/cli/output.h"
 
-enum { SIGNALS = 3, SAME_HANGUP = 200 }; /* SAME_HANGUP: milliseconds within which two SIGHUP count as one */
+/* SAME_HANGUP: a second SIGHUP within this many milliseconds counts as the same one */
+enum { SIGNALS = 3, SAME_HANGUP = 200 };
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 
-/* Any thread may receive a signal, and any thread or handler may read these variables. So they are atomics that need
- * no lock. */
+/* Any thread may receive a signal, and any thread or handler may read these variables. So the variables are lock-free
+ * atomics. */
 static atomic_int came;         /* the signal that ends the command; 0: none came */
 static atomic_int answered;     /* Ctrl-C was pressed, which ends an answer but not the command */
-static atomic_int reload;       /* SIGHUP came and means: read the files again */
+static atomic_int reload;       /* SIGHUP came, and its meaning is to read the files again */
 static _Atomic int64_t hung_up; /* time of the SIGHUP, in milliseconds of the monotonic clock */
 
 static void step_aside(void) {
@@ -32,9 +33,10 @@ static int64_t now(void) {
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* Handles a second SIGHUP. A closed terminal sends SIGHUP twice. The kernel sends it when the terminal hangs up, and
- * again when the shell, as the leader of the session, ends because of the first signal. So a second SIGHUP soon after
- * the first is ignored. A later one ends the command at once, as any second signal does. */
+/* Handles a second SIGHUP. When a terminal closes, the process gets SIGHUP twice. The kernel sends the first one when
+ * the terminal hangs up. The shell is the leader of the session and ends because of its own SIGHUP; then the kernel
+ * sends the second one. So a second SIGHUP soon after the first is ignored. A later one ends the command at once, as
+ * any second signal does. */
 static void note_hangup_again(int signal_number) {
     if (now() - hung_up < SAME_HANGUP) return;
     step_aside();
@@ -65,7 +67,8 @@ static void watch(int flags) {
 }
 
 void fr_interrupt_watch(void) {
-    /* SA_RESTART: a write that waits for its reader continues after the signal, because more output follows. */
+    /* With SA_RESTART a write that waits for its reader continues after the signal. The write is needed, because more
+     * output follows. */
     watch(SA_RESTART);
 }
 

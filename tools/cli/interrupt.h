@@ -25,13 +25,13 @@ bool fr_interrupt_reload(void);
  * conversation. */
 void fr_interrupt_watch_answers(void);
 
-/* fr_interrupt_answer (an fr_abort_fn) returns true if the current answer must end, because of Ctrl-C or another
- * signal. fr_interrupt_next_answer forgets an earlier Ctrl-C before the next answer begins. */
+/* fr_interrupt_answer (an fr_abort_fn) returns true if the current answer must end because of Ctrl-C or another signal.
+ * fr_interrupt_next_answer is called before the next answer begins, and forgets an earlier Ctrl-C. */
 bool fr_interrupt_answer(void *context);
 void fr_interrupt_next_answer(void);
 
-/* Ends the command by the signal that has come, if one has, so that a shell sees the signal and ends its loops too. It
- * does not flush output, so flush all output before. */
+/* If a signal has come, ends the command by that signal, so that a shell sees the signal and ends its loops too. Output
+ * is not flushed here, so flush all output before. */
 void fr_interrupt_repeat(void);
 
 #endif

@@ -23,7 +23,7 @@ static bool take(rest *r, char c) {
     return there;
 }
 
-/* Skips a string whose opening quote was read, up to and including its closing quote. */
+/* Skips the rest of a string after its opening quote, up to and including the closing quote. */
 static void skip_string(rest *r) {
     for (; r->at < r->end && *r->at != '"'; r->at++)
         if (*r->at == '\\' && r->at + 1 < r->end) r->at++;

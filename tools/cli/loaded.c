@@ -23,7 +23,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-/* Gives the number of drafts of a preset. A forward has one row more, for the last accepted token. */
+/* Gives the number of drafts of a preset. A forward has one row for each draft, and one for the last accepted token. */
 static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
@@ -46,7 +46,7 @@ static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg
     return status;
 }
 
-/* Sets the library's option that the row of a given option names. */
+/* Sets an option of the library from an option of the command line. The table's row of the latter names the former. */
 static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
@@ -55,8 +55,8 @@ static fr_status set_option(fr_options *options, const fr_arguments *args, fr_ar
     return row->again ? set_texts(options, args, arg) : fr_options_set_text(options, row->sets, args->text[arg]);
 }
 
-/* Makes the session store measured times in the user's cache folder, if the verb takes --draft-times and the option
- * was not given. Other verbs store nothing. */
+/* Makes the session store measured times in the user's cache folder. This is done only if the verb has the option
+ * --draft-times and the option was not given. Other verbs store nothing. */
 static fr_status set_draft_times(fr_options *options, const fr_arguments *args) {
     bool takes = fr_option_table[FR_ARG_DRAFT_TIMES].verbs & args->verb->bit;
     char *folder = takes && !args->given[FR_ARG_DRAFT_TIMES] ? fr_cache_folder() : NULL;
@@ -81,7 +81,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
 int fr_loaded_options(fr_options **options, const fr_arguments *args) {
     *options = fr_options_new();
     if (!*options) return fr_bad_input("out of memory: options");
-    /* --quiet does not suppress this note, because without the seed the text can't be generated again. */
+    /* This note is printed even with --quiet, because without the seed the text can't be generated again. */
     if (args->seed_drawn) fr_note("--seed %lld", (long long)args->number[FR_ARG_SEED]);
     return fr_exit_status(set_options(*options, args));
 }
@@ -190,7 +190,7 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
 }
 
 /* Returns true if a session with this context takes at most half of the free memory, so that other programs keep the
- * rest. The weights do not count. With --memory, its limit decides instead. */
+ * rest. The weights do not count. If --memory was given, the session must fit into its limit instead. */
 static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     const char *drafter = args->uses_drafter ? args->text[FR_ARG_DRAFTER] : NULL;
@@ -263,8 +263,8 @@ static const struct {
                 {FR_ARG_JSON_SCHEMA, FR_ARG_JSON_SCHEMA_FILE, FR_GRAMMAR_JSON_SCHEMA},
                 {FR_ARG_REGEX, FR_ARG_REGEX, FR_GRAMMAR_REGEX}};
 
-/* Two threads may make the tree at the same time. The one that finishes second frees its own tree and uses the
- * other. */
+/* Two threads may make the tree at the same time. The thread that finishes second frees its own tree and uses that of
+ * the first. */
 fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     fr_token_tree *made, *there = atomic_load(&loaded->tokens);
     *tree = there;
@@ -318,8 +318,8 @@ static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
     return 0;
 }
 
-/* Checks the drafter of a run without drafts. The same command line may be used with and without drafts to compare
- * them, so an invalid drafter is an error in both. */
+/* Checks the drafter of a run without drafts. The same command line may be used with and without drafts to compare the
+ * two runs, so an invalid drafter is an error in both. */
 static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
     fr_drafter *drafter;
     fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &drafter);
@@ -383,7 +383,8 @@ static fr_status restore_attached(const fr_loaded *loaded, const char *path, int
 }
 
 /* Restores the session of --prompt-cache. If its conversation is longer than the context and --context-shift may drop
- * turns, only the conversation is restored. Then the turns that are left are run again. */
+ * turns, only the conversation is restored. The oldest turns are dropped later, and the remaining turns are run
+ * again. */
 static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     const char *path = args->text[FR_ARG_PROMPT_CACHE];
     fr_status status = fr_session_restore(loaded->session, path);

@@ -20,7 +20,7 @@ static size_t append(char *line, size_t length, size_t size, const char *text) {
 static void end_with_line(const char *path) {
     static const char what[] = ": it got shorter while it was open, or can't be read any more";
     char line[PATH_MAX + sizeof what];
-    if (atomic_flag_test_and_set(&told)) /* another thread prints the line and ends the process */
+    if (atomic_flag_test_and_set(&told)) /* another thread is already printing the line and will end the process */
         for (;;) pause();
     size_t length = append(line, 0, sizeof line - 1, "forerun: ");
     length = append(line, length, sizeof line - sizeof what, path);
@@ -33,9 +33,10 @@ static void end_with_line(const char *path) {
     _exit(1);
 }
 
-/* Handles SIGBUS. If the faulting address is in a mapped file, the process ends with an error line. If it is not, the
- * earlier handler is restored. The faulting read is then repeated and raises the signal again, with its usual effect.
- * If another process sent the signal, no read is repeated, so this function raises it again. */
+/* Handles SIGBUS. If the faulting address is in a mapped file, the process ends with an error line. Otherwise the
+ * handler that was set before is restored. The faulting read is then repeated and raises the signal again, with its
+ * usual effect. If another process sent the signal, there is no faulting read to repeat, so this function raises the
+ * signal itself. */
 static void take(int signal_number, siginfo_t *info, void *context) {
     (void)context;
     bool sent = info->si_code <= 0;

@@ -73,12 +73,12 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
     }
 }
 
-/* COLUMNS: the most columns of a command line that is not split, on a page of 80 columns. CONTINUED: the indent of the
- * second and later lines of a split one. */
+/* COLUMNS: a command line with more columns than this is split, because a page has 80 columns. CONTINUED: the indent of
+ * the second and later parts of a split command line. */
 enum { COLUMNS = 72, CONTINUED = 4 };
 
-/* Prints a command line. If it is wider than the page, it is split into several lines, and all but the last end with
- * `mark`. */
+/* Prints a command line. If it is wider than the page, it is split into several lines. All of them but the last end
+ * with `mark`. */
 static void put_line(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark);
     for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - CONTINUED) {

@@ -1,4 +1,4 @@
-/* Prints the manual page from the tables of verbs and options, which --help uses too, so that the two agree.
+/* Prints the manual page from the tables of verbs and options. --help uses the same tables, so that the two agree.
  *
  * Out: roff with the man macros, for `make install`. */
 #ifndef FR_TOOLS_CLI_MANUAL_H
@@ -6,7 +6,7 @@
 
 #include "tools/cli/options.h"
 
-/* Prints the page. about: lines of the overview about the command and its models. */
+/* Prints the page. about: the overview's lines about the command and its models. */
 void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE *out);
 
 #endif

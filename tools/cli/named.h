@@ -7,7 +7,7 @@
 
 #include "tools/cli/options.h"
 
-/* Replaces the values of -m, -md and --mmproj. Gives the exit status. */
+/* Replaces the values of -m, -md and --mmproj by paths. Gives the exit status. */
 int fr_named_resolve(fr_arguments *args);
 
 #endif

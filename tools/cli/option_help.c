@@ -1,10 +1,10 @@
-/* Gives the options' texts in --help and the manual page, from the table (options.h). */
+/* Gives the options' texts in --help and in the manual page. They come from the table of options (options.h). */
 #include <string.h>
 
 #include "tools/cli/option_table.h"
 #include "tools/cli/words.h"
 
-/* Copies a text of the option table. The first {} in the text is replaced by the words in the library's table `of`. */
+/* Copies a text of the option table. The first {} in the text is replaced by the words of the library's table `of`. */
 static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
     char words[FR_HELP_SIZE] = "";
     const char *place = text ? strstr(text, "{}") : NULL;
@@ -23,11 +23,12 @@ fr_option_help fr_arguments_help(fr_arg arg) {
     return help;
 }
 
-/* COLUMN: where an option's text begins; COLUMNS: width of a line; CONTINUED: indent of a wrapped command line. */
+/* COLUMN: the column where an option's text begins. COLUMNS: the width of a line. CONTINUED: the indent of the later
+ * parts of a command line that is split. */
 enum { COLUMN = 27, COLUMNS = 80, CONTINUED = 4 };
 
-/* Prints a text in lines that begin at the given column. The words are wrapped anew, but where a line of the text ends
- * a sentence, the printed line ends too. */
+/* Prints a text in lines that begin at the given column, and breaks the lines anew. Where a line of the text ends with
+ * the end of a sentence, the printed line ends too. */
 static void print_wrapped(const char *text, int column, FILE *out) {
     int width = column;
     for (size_t length; *text; text += length) {
@@ -44,7 +45,7 @@ static void print_wrapped(const char *text, int column, FILE *out) {
     fputc('\n', out);
 }
 
-/* Prints a command line, wrapped if it is long. All lines but the last end with `mark`. */
+/* Prints a command line. A long one is split into several lines, and all of them but the last end with `mark`. */
 static void print_command(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark), indent = strspn(line, " ") + CONTINUED;
     for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - indent) {

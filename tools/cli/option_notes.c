@@ -35,8 +35,8 @@ static void note_llama_cpps(const fr_arguments *args) {
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
 
-/* Notes environment variables of llama.cpp's programs. Of forerun's verbs only serve reads them (option_sources.h), so
- * a script that relies on them would silently run with other settings. */
+/* Notes environment variables of llama.cpp's programs. Of forerun's verbs only serve reads these variables
+ * (option_sources.h). Without the note, a script that relies on them would silently run with other settings. */
 static void note_environment(const fr_arguments *args) {
     static const char prefix[] = "LLAMA_ARG_";
     names n = {.length = 0};
@@ -58,8 +58,8 @@ static bool is_drawn(const fr_arguments *args) {
     return is_hot(args) || args->real[FR_ARG_DYNATEMP_RANGE] > 0 || args->real[FR_ARG_XTC_PROBABILITY] > 0;
 }
 
-/* Notes sampling options that have no effect, because no token is drawn at random. If --temp 0 was given, nothing is
- * noted, because the user wants this. */
+/* Notes sampling options that have no effect because no token is drawn at random. If --temp 0 was given, nothing is
+ * noted, because the user has asked for greedy decoding. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
     if (args->given[FR_ARG_TEMPERATURE] || is_drawn(args)) return;
@@ -68,15 +68,15 @@ static void note_draws(const fr_arguments *args) {
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
 }
 
-/* Returns true if the value of this option, given or default, switches its sampler on. */
+/* Returns true if this option's value switches its sampler on. The value may be given or the default. */
 static bool is_on(const fr_arguments *args, fr_arg arg) {
     if (fr_option_table[arg].kind == FR_KIND_NUMBER) return args->number[arg] > 0;
     if (arg == FR_ARG_REPEAT_PENALTY) return args->given[arg] && args->real[arg] != 1;
     return args->real[arg] != 0;
 }
 
-/* Notes settings of samplers that are switched off. Settings that have an effect only if a token is drawn at random
- * are left out if no token is drawn, because note_draws has noted them. */
+/* Notes settings of samplers that are switched off. If no token is drawn at random, note_draws has already noted the
+ * settings that need random draws, so they are left out here. */
 static void note_off(const fr_arguments *args) {
     static const struct {
         fr_arg of[5];  /* the sampler's settings, then FR_ARG_COUNT */
@@ -115,7 +115,7 @@ static void note_mirostat(const fr_arguments *args) {
 void fr_option_note_threads(const fr_arguments *args) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (args->given[FR_ARG_QUIET] || !args->given[FR_ARG_THREADS] || processors < 1) return;
-    /* a number outside of the range is an error, so it needs no note */
+    /* a number outside of the range gets an error line later, so it needs no note */
     fr_lab_range range = fr_option_row_range(&fr_option_table[FR_ARG_THREADS]);
     if (args->number[FR_ARG_THREADS] > 2 * processors && args->number[FR_ARG_THREADS] <= range.high)
         fr_note("-t %lld: this machine has %ld processor%s, and more threads than that wait for each other",
@@ -127,7 +127,7 @@ void fr_option_notes(const fr_arguments *args) {
     fr_option_note_threads(args);
     note_llama_cpps(args);
     note_environment(args);
-    /* no notes, because each line of the batch may have its own sampling settings */
+    /* these verbs get no notes, because each line of a batch may have its own sampling settings */
     if (args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)) return;
     note_draws(args);
     note_off(args);

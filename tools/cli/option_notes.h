@@ -6,7 +6,7 @@
 
 #include "tools/cli/options.h"
 
-/* Prints the notes, unless --quiet was given. */
+/* Prints the notes. With --quiet it prints nothing. */
 void fr_option_notes(const fr_arguments *args);
 
 /* Notes a number of threads far above the number of processors. This note is printed even if another option is

@@ -22,8 +22,8 @@ extern char **environ;
 
 /* ---------------------------------------------------------------------------------------------------------- setting */
 
-/* Makes the word --NAME or --NAME=VALUE and reads it. The word stays as long as the arguments. value NULL: no
- * value. */
+/* Makes the word --NAME or --NAME=VALUE and reads it as an option. The arguments own the word, because they point into
+ * it. value NULL: there is no value. */
 static int take_word(fr_arguments *args, const char *option, const char *value) {
     size_t size = strlen(option) + (value ? strlen(value) + 1 : 0) + 1;
     char *word = fr_resize(NULL, size, 1);
@@ -41,8 +41,9 @@ static bool is_off(const char *value) {
     return fr_has_word_in_any_case("off false no disabled 0", value, strlen(value));
 }
 
-/* Reads one setting. option: its name with two dashes; value NULL: it has none. For a flag that is off, the option
- * --no-NAME is read. If there is no such option, nothing is read, as if the flag had not been given. */
+/* Reads one setting. option: its name with two dashes. value: NULL if it has none. If the setting is a flag with the
+ * value off, the option --no-NAME is read instead. If there is no option --no-NAME, nothing is read, as if the flag had
+ * not been given. */
 static int take_setting(fr_arguments *args, const char *option, const char *value) {
     char opposite[NAME_MAX_BYTES + 3];
     fr_option_form form = fr_option_form_of(args->verb, option);
@@ -57,7 +58,7 @@ static int take_setting(fr_arguments *args, const char *option, const char *valu
     return fr_option_form_of(args->verb, opposite) == FR_FORM_FLAG ? take_word(args, opposite, NULL) : 0;
 }
 
-/* Marks all options that were given so far as settled, so that the next source does not change them. */
+/* Marks all options that were given so far as settled, so that the sources that are read later do not change them. */
 static void settle(fr_arguments *args) {
     memcpy(args->settled, args->given, sizeof args->settled);
 }
@@ -71,8 +72,8 @@ static char *trim(char *text) {
     return text;
 }
 
-/* Reads a line: NAME, NAME = VALUE, a comment or nothing. A value may stand in double quotes, which keep blanks at its
- * ends. */
+/* Reads a line of a configuration file. The line is NAME, NAME = VALUE, a comment, or empty. A value may be enclosed in
+ * double quotes, which keep blanks at its ends. */
 static int take_line(fr_arguments *args, char *line) {
     char option[NAME_MAX_BYTES], *equals = strchr(line, '='), *value = NULL, *name = line;
     if (equals) {
@@ -130,7 +131,7 @@ static int take_file(fr_arguments *args, const char *path) {
 
 /* ------------------------------------------------------------------------------------------------------ environment */
 
-/* Makes an option's name of a variable's name: CTX_SIZE becomes --ctx-size. Returns false if the name is too long. */
+/* Turns a variable's name into an option's name: CTX_SIZE becomes --ctx-size. Returns false if the name is too long. */
 static bool name_option(const char *variable, size_t length, char option[NAME_MAX_BYTES]) {
     if (length == 0 || length >= NAME_MAX_BYTES - 2) return false;
     option[0] = option[1] = '-';
@@ -140,7 +141,8 @@ static bool name_option(const char *variable, size_t length, char option[NAME_MA
     return true;
 }
 
-/* Gives the option that a variable of llama.cpp sets, if the two names differ; NULL if they do not. */
+/* Gives the name of the option that a variable of llama.cpp sets, if that name can't be derived from the variable's
+ * name. NULL: it can be derived. */
 static const char *foreign_name(const char *variable, size_t length) {
     static const char *const named[][2] = {
         {"BATCH", "--batch-size"},
@@ -193,7 +195,8 @@ static int take_variable(fr_arguments *args, const char *variable, const char *p
     return code;
 }
 
-/* Reads all variables with a prefix. Variables of llama.cpp are noted, because they were set for another program. */
+/* Reads all variables whose names have a prefix. If they are variables of llama.cpp (foreign), a note lists the ones
+ * that were used, because they were set for another program. */
 static int take_variables(fr_arguments *args, const char *prefix, bool foreign) {
     char list[512] = "";
     bool taken;

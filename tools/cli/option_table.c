@@ -28,7 +28,7 @@ enum {
     ALL = 2 * RERANK - 1,
     READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* verbs that need a model */
     TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE, /* verbs that generate text */
-    /* verbs that run a model with the common options; bench has its own */
+    /* verbs that run a model with the common options. bench is left out, because it has options of its own */
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX | EMBED | RERANK,
 };
 

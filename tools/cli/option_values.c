@@ -1,4 +1,4 @@
-/* Reads the values of options and checks them by the table: numbers, words, lists (options.h).
+/* Reads the values of options, which are numbers, words or lists, and checks them by the table (options.h).
  *
  * In: an option and its text. Out: its value in fr_arguments; or an error line and exit status 2. */
 #include <ctype.h>
@@ -90,7 +90,7 @@ static int take_list(fr_arg arg, const char *name, const char *text) {
     return 0;
 }
 
-/* Reads a range of numbers: "1..8", or "8" for a single one. */
+/* Reads a range of numbers, such as "1..8". A single number, such as "8", is a range too. */
 static bool take_stretch(const fr_option_row *row, const char *item, size_t length, int64_t *first, int64_t *last) {
     char text[64];
     snprintf(text, sizeof(text), "%.*s", (int)fr_least(length, sizeof(text) - 1), item);
@@ -131,8 +131,9 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
     return count;
 }
 
-/* Reads a list of ids. A text that is no list of numbers is wrong usage. A number that is too large for any vocabulary
- * is bad input, and so is a number beyond the model's vocabulary. */
+/* Reads a list of ids. If the text is not a list of numbers, that is wrong usage (exit status 2). If a number is too
+ * large for any vocabulary, that is bad input (exit status 1). A number beyond the model's own vocabulary is bad input
+ * too, which is found later. */
 static int take_ids(fr_arguments *args, const char *name, const char *text) {
     const char *list = text;
     size_t length, capacity = strlen(text) / 2 + 1;
@@ -154,8 +155,8 @@ static int take_ids(fr_arguments *args, const char *name, const char *text) {
     return 0;
 }
 
-/* Reads the value of -pg, PP,TG: the number of prompt tokens and the number of generated tokens. Each must be within
- * the row's limits. */
+/* Reads the value of -pg, which is two numbers with a comma between them: the number of prompt tokens and the number of
+ * generated tokens. Each must be within the row's limits. */
 static int take_pair(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const char *list = text, *item;
     int64_t pair[2], last;

@@ -26,8 +26,8 @@ bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row) {
 
 /* ----------------------------------------------------------------------------------------------------------- lookup */
 
-/* Finds the row with this name. If several rows have it, a row that the verb takes is preferred. FR_ARG_COUNT: there
- * is none. */
+/* Finds the row with this name. If several rows have the name, a row that the verb takes is preferred. FR_ARG_COUNT: no
+ * row has the name. */
 static fr_arg find_row(const fr_verb *verb, const char *name, size_t length) {
     int found = FR_ARG_COUNT;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
@@ -57,8 +57,9 @@ static int unknown_option(const fr_verb *verb, const char *name) {
     return fr_wrong_usage("unknown option %s (forerun %s --help lists them)", name, verb->name);
 }
 
-/* Gives the option to which a word without an option's name belongs. For verbs that write a model it is the output
- * file, for report the trace, for bench the part, for completion the shell. For all other verbs it is the model. */
+/* Gives the option to which a word without an option's name belongs. For verbs that write a model the word is the
+ * output file. For report it is the trace, for bench the part, and for completion the shell. For all other verbs it is
+ * the model. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
@@ -76,8 +77,8 @@ static bool is_switch(const char *list) {
     return true;
 }
 
-/* Reads a flag. For flags that are switches in llama.cpp a word may follow: "off" clears the flag, and "auto" sets it
- * if standard output is a terminal. */
+/* Reads a flag. If the flag is a switch in llama.cpp, one of its words may follow. "off" clears the flag, and "auto"
+ * sets the flag if standard output is a terminal. */
 static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const char *equals, int count, char **words,
                      int *at) {
     const char *value = equals ? equals + 1 : *at < count ? words[*at] : "";
@@ -126,10 +127,11 @@ static int refuse_option(const fr_verb *verb, const fr_option_row *row, const ch
     return fr_wrong_usage("%s takes no %s; %s do%s", verb->name, name, takers, count > 1 ? "" : "es");
 }
 
-/* Reads a word that does not follow an option's name. */
+/* Reads a word that is neither an option's name nor its value. */
 static int take_bare(fr_arguments *args, const char *word) {
     fr_arg arg = bare_word_of(args);
-    bool places = args->verb->bit == FR_VERB_QUANTIZE; /* all words must be known before place_bare can assign them */
+    /* quantize's words are assigned later by place_bare, which needs all of them */
+    bool places = args->verb->bit == FR_VERB_QUANTIZE;
     if (places && args->bare_count < FR_BARE_MAX) {
         args->bare[args->bare_count++] = word;
         return 0;
@@ -141,8 +143,9 @@ static int take_bare(fr_arguments *args, const char *word) {
     return fr_option_take(args, arg, fr_option_table[arg].names, word);
 }
 
-/* Assigns those words of quantize that follow no option's name, in the order of llama-quantize: MODEL FILE TYPE
- * THREADS. If MODEL, FILE or TYPE was given as an option, the words are assigned to the others. */
+/* Assigns the words of quantize that follow no option's name. Their order is that of llama-quantize: MODEL FILE TYPE
+ * THREADS. If MODEL, FILE or TYPE was given as an option, that place is skipped, and the words are assigned to the
+ * other places. */
 static int place_bare(fr_arguments *args) {
     static const fr_arg order[FR_BARE_MAX] = {FR_ARG_MODEL, FR_ARG_OUT_FILE, FR_ARG_TYPE, FR_ARG_THREADS};
     size_t next = 0;
@@ -165,7 +168,7 @@ static int place_bare(fr_arguments *args) {
     return 0;
 }
 
-/* Reads the two layers of --control-vector-layer-range: as one value with a comma, or as two words. */
+/* Reads the two layers of --control-vector-layer-range. They are given as one value with a comma, or as two words. */
 static int take_range(fr_arguments *args, const char *name, const char *value, int count, char **words, int *at) {
     char *end;
     args->text[FR_ARG_VECTOR_RANGE] = value;
@@ -181,7 +184,8 @@ static int take_range(fr_arguments *args, const char *name, const char *value, i
                           args->vector_range[0], args->vector_range[1]);
 }
 
-/* Reads the option at words[*at]: "--name value", "--name=value" or a flag. Then it moves *at to the next word. */
+/* Reads the option at words[*at]: "--name value", "--name=value" or a flag. Then moves *at to the word after the
+ * option. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -243,8 +247,8 @@ int fr_arguments_lack_prompt(const fr_arguments *args) {
                           takes_ids ? ", --ids LIST or standard input" : " or standard input");
 }
 
-/* Checks the prompt of a verb that needs one: it must be ids or a text (-p or -f), but not both. Without either, piped
- * input is the prompt. */
+/* Checks the prompt of a verb that needs one. The prompt must be either ids or a text (-p or -f). If neither is given,
+ * piped input is the prompt. */
 static int check_prompt(fr_arguments *args) {
     if (!fr_verb_takes(args->verb, &fr_option_table[FR_ARG_PROMPT])) return 0;
     bool text = args->given[FR_ARG_PROMPT] || args->given[FR_ARG_FILE], ids = args->given[FR_ARG_IDS];
@@ -336,8 +340,8 @@ const char *fr_arguments_drafting(const fr_arguments *args) {
     return given[FR_ARG_PRESET] && !given[FR_ARG_DRAFT_MAX] ? "--preset" : NULL;
 }
 
-/* Decides by --spec-type and --draft-max if a drafter is used. If there are no drafts, notes the drafting options that
- * have no effect. */
+/* Decides by --spec-type and --draft-max whether a drafter is used. If there are no drafts, notes the drafting options
+ * that have no effect. */
 static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
@@ -347,8 +351,8 @@ static int check_drafting(fr_arguments *args) {
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
-    /* There is no note about a drafter (-md) that is not used: users add --spec-type none to the same command line to
-     * compare with a plain run. */
+    /* A drafter (-md) that is not used gets no note. Users add --spec-type none to the same command line to compare
+     * with a run without drafts. */
     if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
         fr_note("%s is for drafts, and %s makes none", asks, none ? "--spec-type none" : "--draft-max 0");
     if (!weights && !none && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
@@ -361,8 +365,9 @@ uint32_t fr_draw_seed(void) {
     return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn : (uint32_t)time(NULL);
 }
 
-/* Replaces escapes if --escape was given. It changes the texts of --system and --stop in place; the prompt is changed
- * later, in its own copy. An escape that stands for a NUL is refused, because a NUL would end the text. */
+/* Replaces escapes if --escape was given. The texts of --system and --stop are changed in place here. The prompt is
+ * copied later, and its escapes are replaced in the copy. An escape that means a NUL is refused, because a NUL would
+ * end the text. */
 static int read_escapes(fr_arguments *args) {
     if (args->given[FR_ARG_ESCAPE] && args->given[FR_ARG_NO_ESCAPE])
         return fr_wrong_usage("--escape and --no-escape: which of them?");
@@ -383,7 +388,8 @@ static int read_escapes(fr_arguments *args) {
     return 0;
 }
 
-/* Reads the file of --system-prompt-file as the text of --system. A line end at the end of the file is left out. */
+/* Reads the file of --system-prompt-file as the text of --system. If the file ends with a line end, the text is stored
+ * without it. */
 static int read_system(fr_arguments *args) {
     fr_prompt file;
     if (!args->given[FR_ARG_SYSTEM_FILE]) return 0;
@@ -465,8 +471,8 @@ static int check_rules(fr_arguments *args) {
     return code;
 }
 
-/* Notes too many threads after the error line of a wrong option, so that the user can correct both mistakes at once.
- * It searches all words for -t, because -t may come after the wrong option. */
+/* After the error line of a wrong option, notes that -t has too many threads, so that the user can correct both
+ * mistakes at once. It searches all words for -t, because -t may come after the wrong option. */
 static void note_threads_behind(fr_arguments *args, int count, char **words) {
     for (int i = 0; i + 1 < count && !args->given[FR_ARG_THREADS]; i++) {
         if (!fr_has_word(fr_option_table[FR_ARG_THREADS].names, words[i], strlen(words[i]))) continue;
@@ -478,7 +484,7 @@ static void note_threads_behind(fr_arguments *args, int count, char **words) {
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {
     *args = (fr_arguments){.verb = verb};
-    bool options = true; /* words may be options until -- is found */
+    bool options = true; /* true until the word -- is found; only until then words may be options */
     for (int at = 0; at < count;) {
         bool ends = options && strcmp(words[at], "--") == 0;
         options = options && !ends;

@@ -1,8 +1,8 @@
 /* Parses the command line by one table of options for all verbs (option_table.c).
  *
- * In: a verb and the words of argv after it. Out: for every option its value, and if it was given. All values are
- * checked here, so that the verbs need no checks of their own. Values that are known but not built are refused by
- * name, never ignored. */
+ * In: a verb and the words of argv after it. Out: the value of every option, and whether the option was given. All
+ * values are checked here, so that the verbs need no checks of their own. A value that is known but not implemented is
+ * refused, and the error line names it. */
 #ifndef FR_TOOLS_CLI_OPTIONS_H
 #define FR_TOOLS_CLI_OPTIONS_H
 
@@ -43,13 +43,14 @@ typedef struct fr_arguments fr_arguments;
 typedef struct fr_verb {
     const char *name;
     unsigned bit; /* one of FR_VERB_* */
-    /* the text of tools/cli/help/NAME.txt; the members below point to its parts once it has been split */
+    /* the text of tools/cli/help/NAME.txt. Later it is split in place, and the members below point to its parts */
     char *help;
     int (*run)(const fr_arguments *args); /* runs the verb and gives the exit status */
     const char *usage, *does, *notes, *examples;
 } fr_verb;
 
-/* Tells the parser all verbs, so that an error line can name those that have an option. */
+/* Gives the parser the list of all verbs. If a verb does not have an option, the error line names the verbs that have
+ * it. */
 void fr_arguments_know(const fr_verb *verbs, size_t count);
 
 /* All options, in the order of the help text. */
@@ -280,14 +281,14 @@ struct fr_arguments {
     bool bare_model;           /* the model was named by a word without -m */
     bool piped;                /* no prompt was given, so it is read from standard input */
     char *found[FR_NAMED_MAX]; /* paths of models that were given by their names in other programs (named.h) */
-    const char *model_name;    /* the name that -m was given, if it was not a path; else NULL */
+    const char *model_name;    /* the value of -m if it was a name and not a path; otherwise NULL */
     bool seed_drawn;           /* the seed was drawn, because --seed was -1 or not given */
-    char **words;              /* words that were made of settings in a file or in the environment */
+    char **words;              /* words that were made from settings in a file or in the environment */
     size_t word_count;
 };
 
-/* Gives the numbers of a list such as "1..8,16" in order, and their count, which is at most `most`. A special word
- * among them becomes -1. The count is 0 if the option was not given. */
+/* Gives the numbers of a list such as "1..8,16" in order. Returns how many there are, which is at most `most`, or 0 if
+ * the option was not given. A special word in the list becomes -1. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
 /* Parses the words after the verb. Gives 0, or the exit status after an error line. --help and --version end the
@@ -295,11 +296,11 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
 
-/* Prints the error that the verb got no prompt. Gives the exit status. */
+/* Prints the error line that the verb needs a prompt and has none. Gives the exit status. */
 int fr_arguments_lack_prompt(const fr_arguments *args);
 
-/* Gives the name of an option that makes sense only with drafts; NULL if none was given. Values that mean no drafts,
- * such as --draft-max 0 or --accept gumbel, don't count, nor does a preset if --draft-max overrides it. */
+/* Gives the name of an option that makes sense only with drafts; NULL: no such option was given. Values that mean no
+ * drafts, such as --draft-max 0 or --accept gumbel, don't count. A preset doesn't count if --draft-max overrides it. */
 const char *fr_arguments_drafting(const fr_arguments *args);
 
 /* Draws a random seed to replace a seed of -1. */
@@ -307,7 +308,7 @@ uint32_t fr_draw_seed(void);
 
 #define FR_HELP_SIZE 2048 /* bytes of a help text, including the words that it lists */
 
-/* An option as help shows it. more: text that only the manual page has, or "". */
+/* An option as help shows it. more: text that only the manual page has; "": none. */
 typedef struct fr_option_help {
     const char *names, *value;
     char help[FR_HELP_SIZE], more[FR_HELP_SIZE];

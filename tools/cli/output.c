@@ -19,8 +19,8 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
-static char source[256]; /* the text with which all lines begin (fr_output_set_source); "": lines have no such
-                          * beginning */
+static char source[256]; /* text at the beginning of every line (fr_output_set_source); "": lines begin without such a
+                          * text */
 
 void fr_output_set_source(const char *place) {
     snprintf(source, sizeof source, "%s", place);
@@ -102,8 +102,9 @@ void *fr_resize(void *memory, size_t count, size_t size) {
     exit(1);
 }
 
-/* Opens each closed standard stream on /dev/null, in the wrong direction, so that using it fails. If the stream stayed
- * closed, the next opened file would get its number, and output would go into that file. */
+/* Opens each closed standard stream on /dev/null. Standard input is opened for writing and the other two streams for
+ * reading, so that any use of them fails. If the stream stayed closed, the next opened file would get its number, and
+ * output would go into that file. */
 static void hold_streams(void) {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
         int fails = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -113,8 +114,8 @@ static void hold_streams(void) {
 
 static bool unread;
 
-/* Ends the command by SIGPIPE if the reader of its output has gone, because shells print nothing about that signal.
- * The function runs as the last exit handler. */
+/* Ends the command by SIGPIPE if the reader of its output has gone. SIGPIPE is used because shells print no message
+ * about it. The function runs as the last exit handler. */
 static void end_unread(void) {
     if (!unread) return;
     signal(SIGPIPE, SIG_DFL);
@@ -187,7 +188,7 @@ static void put_byte(void *context, char byte, bool accepted) {
     putc(byte, text->out);
 }
 
-/* Writes the bytes of the text from `text->written` up to `end`. */
+/* Writes the bytes of the text that follow the first `text->written` bytes, up to `end`. */
 static void write_until(fr_stream *text, size_t end) {
     if (text->told && text->written < end) text->told(text->context, text->bytes + text->written, end - text->written);
     for (; text->out && text->written < end; text->written++) {
@@ -215,7 +216,7 @@ bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool acce
 
 void fr_stream_flush(fr_stream *text) {
     if (!text->out) return;
-    /* the colour is switched off meanwhile, because other programs may write to the terminal too */
+    /* the colour is switched off until the next byte, because other programs may write to the terminal meanwhile */
     set_green(text, false);
     fr_flush_output();
 }
@@ -237,9 +238,9 @@ void fr_ids_print(const int32_t *ids, size_t count, FILE *out) {
     putc('\n', out);
 }
 
-/* Gives the length of the UTF-8 character at `bytes`, of which `length` are left. If no valid character is there, the
- * result is 0, and *bad is the number of bytes that one U+FFFD replaces. The range of the second byte excludes
- * overlong forms, surrogates and characters above U+10FFFF. */
+/* Gives the length of the UTF-8 character at `bytes`. `length` is the number of bytes that are left. If no valid
+ * character is there, the result is 0, and *bad is the number of bytes that one U+FFFD replaces. The range of the
+ * second byte excludes overlong forms, surrogates and characters above U+10FFFF. */
 static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad) {
     unsigned char first = bytes[0], low = 0x80, high = 0xbf;
     *bad = 1;
@@ -336,8 +337,8 @@ typedef struct outlet {
     char name[];
 } outlet;
 
-/* Writes bytes of a stream. The first write that fails ends the command. While the command ends, later bytes of the
- * stream are dropped. */
+/* Writes bytes of a stream. The first write that fails ends the command. If more bytes come while the command ends,
+ * they are dropped. */
 static ssize_t take_bytes(void *cookie, const char *bytes, size_t size) {
     outlet *out = cookie;
     for (size_t done = 0; done < size && !out->failed;) {
@@ -356,7 +357,7 @@ static int close_outlet(void *cookie) {
     return closed;
 }
 
-/* Opens a stream on a descriptor. NULL, with errno set, if that fails or the descriptor is negative. */
+/* Opens a stream on a descriptor. Returns NULL, with errno set, if that fails or if the descriptor is negative. */
 static FILE *open_outlet(int fd, const char *name) {
     if (fd < 0) return NULL;
     outlet *out = fr_resize(NULL, sizeof(*out) + strlen(name) + 1, 1);
@@ -399,8 +400,8 @@ static void watch_for_end(void) {
     atexit(fr_writer_remove);
 }
 
-/* Makes the temporary file while signals are blocked, so that the handler finds either no name or the name of a file
- * that belongs to this command. */
+/* Makes the temporary file while signals are blocked. So the signal handler finds either no name, or the name of a file
+ * that this command has made. */
 static int make_temporary(const char *path, mode_t mode) {
     sigset_t all, before;
     sigfillset(&all);
@@ -411,15 +412,15 @@ static int make_temporary(const char *path, mode_t mode) {
     return fd;
 }
 
-/* Gives the permissions that a new file gets under the present umask. */
+/* Gives the permissions that a new file gets under the current umask. */
 static mode_t new_mode(void) {
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
 }
 
-/* Opens the temporary file. If the path is a link, the link stays, and the file to which it points is replaced or
- * made. */
+/* Opens the temporary file. If the path is a symbolic link, the link is kept, and the file to which it points is
+ * replaced or made. */
 static int open_temporary(fr_writer *writer, const struct stat *existing) {
     char *place = fr_lab_file_place(writer->path);
     if (!place) return -1;
@@ -430,8 +431,8 @@ static int open_temporary(fr_writer *writer, const struct stat *existing) {
     return make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
 }
 
-/* Returns true if the path must be written in place. That holds for pipes and devices, and for /dev/stdout and
- * /dev/fd/N, which are open descriptors even if they lead to a file. */
+/* Returns true if the path must be written in place, without a temporary file. That holds for pipes and devices. It
+ * also holds for /dev/stdout and /dev/fd/N, which are open descriptors even if they lead to a file. */
 static bool in_place(const char *path, const struct stat *info) {
     return fr_lab_file_is_descriptor(path) || (info && !S_ISREG(info->st_mode));
 }

@@ -1,5 +1,5 @@
-/* Writes the command's output: one-line diagnostics, text while it is generated, and files that appear complete or not
- * at all. */
+/* Writes the command's output: one-line diagnostics, text while it is generated, and files that appear only when they
+ * are complete. */
 #ifndef FR_TOOLS_CLI_OUTPUT_H
 #define FR_TOOLS_CLI_OUTPUT_H
 
@@ -13,11 +13,12 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
-/* Makes all further lines begin with a place, such as a file and a line; "" for none. */
+/* Makes all further lines begin with a place, such as a file's name and a line number. "": they begin without a
+ * place. */
 void fr_output_set_source(const char *place);
 
-/* Write one line "forerun: ..." to standard error. fr_wrong_usage returns exit status 2, and fr_bad_input returns 1.
- * fr_note writes a note, which is no failure. */
+/* These functions write one line "forerun: ..." to standard error. fr_wrong_usage returns exit status 2, and
+ * fr_bad_input returns 1. fr_note writes a note, which is no failure. */
 int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -32,19 +33,19 @@ int fr_exit_status(fr_status status);
 /* Resizes memory to `count` elements, as realloc does. If there is no memory the command ends with exit status 1. */
 void *fr_resize(void *memory, size_t count, size_t size);
 
-/* Makes failing writes return an error. Otherwise a write to a closed pipe or to a file larger than allowed would end
- * the command by a signal. A write to a standard stream that was closed at the start would go to a wrong file. Call it
- * first. */
+/* Call it first. It makes failing writes return an error. Otherwise a write to a closed pipe, or to a file that has
+ * reached its size limit, would end the command by a signal. It also opens standard streams that were closed at the
+ * start. Otherwise a write to such a stream would go to a wrong file. */
 void fr_output_begin(void);
 
-/* Flushes standard output. If a write fails (a full disk), prints the reason and exits with status 1. If the reader
- * has gone (| head), the command ends by SIGPIPE without a line, as other programs do. Call it after all output, and
+/* Flushes standard output. If a write fails (a full disk), prints the reason and exits with status 1. If the reader has
+ * gone (| head), the command ends by SIGPIPE without an error line, as other programs do. Call it after all output, and
  * before a long computation. */
 void fr_flush_output(void);
 
 /* fr_output_outlive_terminal makes the command survive the loss of its terminal (a closed connection), so that it can
  * still save its work. After the loss, output to the terminal is dropped. Call it before any long work, because a
- * terminal that is lost already looks like a pipe. fr_output_gone returns true if the terminal was lost. */
+ * terminal that is already lost can't be told from a pipe. fr_output_gone returns true if the terminal was lost. */
 void fr_output_outlive_terminal(void);
 bool fr_output_gone(void);
 
@@ -53,18 +54,18 @@ bool fr_output_gone(void);
 /* Receives the next bytes of a text. */
 typedef void fr_stream_fn(void *context, const char *bytes, size_t length);
 
-/* A text while it is generated: it is streamed, searched for stop strings, and stored. Bytes that may begin a stop
- * string are held back until later bytes decide. */
+/* A text while it is generated. It is streamed, searched for stop strings, and stored. Bytes that may be the beginning
+ * of a stop string are held back until later bytes show whether they are. */
 typedef struct fr_stream {
     FILE *out;  /* NULL: nothing is streamed */
     bool color; /* show accepted drafts in green */
-    /* called with bytes before they are written to `out`, also if `out` is NULL; NULL: no callback */
+    /* called with bytes before they are written to `out`. It is called even if `out` is NULL. NULL: no callback */
     fr_stream_fn *told;
     void *context;
     const char *const *stops;
     size_t stop_count;
     const char *stopped; /* the stop string that has ended the text; NULL: none */
-    bool keeps_stop;     /* the stop string stays in the text */
+    bool keeps_stop;     /* the stop string that ends the text stays a part of the text */
     char *bytes;         /* the text so far, without the stop string that ended it, unless keeps_stop is set */
     bool *accepted;      /* [length] true for each byte that is from an accepted draft */
     size_t length, written, capacity; /* written: number of bytes that were passed on */
@@ -72,7 +73,8 @@ typedef struct fr_stream {
     fr_word_wrap *wrap;               /* wraps lines if `out` is a terminal; NULL: no wrapping */
 } fr_stream;
 
-/* Adds the bytes of one token. Returns true if they complete a stop string, which ends the text before it. */
+/* Adds the bytes of one token. Returns true if they complete a stop string. The text then ends before that stop
+ * string. */
 bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool accepted);
 
 /* Writes all bytes that are not held back, so that they appear now. */
@@ -88,16 +90,16 @@ void fr_stream_free(fr_stream *text);
 /* Prints ids as "1,2,3\n". */
 void fr_ids_print(const int32_t *ids, size_t count, FILE *out);
 
-/* Prints any bytes in quotes on one line. Quotes, backslashes and line ends are written as \" \\ \n \r \t, and other
- * control characters and bytes that are not UTF-8 as \xNN. */
+/* Prints any bytes in quotes on one line. Quotes, backslashes and line ends are written as \" \\ \n \r \t. Other
+ * control characters, and bytes that are not UTF-8, are written as \xNN. */
 void fr_quoted_print(const char *bytes, size_t length, FILE *out);
 
 /* Makes a JSON string of any bytes. Bytes that are not UTF-8 become U+FFFD, one for each maximal part of a character
  * (Unicode Standard, 3.9). */
 json_t *fr_json_bytes(const char *bytes, size_t length);
 
-/* Makes an array of the bytes as numbers. Such an array identifies a token that is only a part of a character; as a
- * string the token would become U+FFFD. */
+/* Makes an array of the bytes as numbers. Such an array identifies a token that is only a part of a character. As a
+ * string, such a token would become U+FFFD. */
 json_t *fr_json_byte_numbers(const char *bytes, size_t length);
 
 /* Counts the characters of a JSON string. */
@@ -107,7 +109,7 @@ size_t fr_json_characters(const json_t *text);
  * 1. */
 char *fr_json_line(const json_t *value);
 
-/* Adds a new value to an object, which takes it over. */
+/* Adds a new value to an object. The object takes ownership of the value. */
 void fr_json_put(json_t *object, const char *key, json_t *value);
 
 /* ------------------------------------------------------------------------------------------------------------ files */
@@ -117,12 +119,12 @@ void fr_json_put(json_t *object, const char *key, json_t *value);
 int fr_output_check(const char *path);
 
 /* A file that gets its name only when it is complete. It is written under a temporary name in the same folder, synced
- * and renamed, and then the folder is synced. The path "-" is standard output. If the path exists and is no regular
- * file (a pipe, a device), or is an open descriptor (/dev/stdout), it is written in place.
+ * and renamed, and then the folder is synced. The path "-" is standard output. Two kinds of paths are written in place:
+ * an existing path that is no regular file (a pipe, a device), and an open descriptor (/dev/stdout).
  *
  * If the command ends early, also by SIGINT, SIGTERM or SIGHUP, the temporary file is removed. After SIGKILL it stays,
- * and the next run that writes to the same path removes it. Only one writer may be open at a time. The first write
- * that fails ends the command with exit status 1, after a line with the file's name and the reason. */
+ * and the next run that writes to the same path removes it. Only one writer may be open at a time. The first write that
+ * fails ends the command with exit status 1, after a line with the file's name and the reason. */
 typedef struct fr_writer {
     FILE *file;
     int fd;
@@ -144,8 +146,8 @@ void fr_writer_remove(void);
 /* Returns true if an error line has been written. */
 bool fr_has_failed(void);
 
-/* fr_signal_ask sets a callback that decides if a signal ends the command. Signal handlers call fr_signal_ends to ask
- * the callback; without a callback the answer is true. */
+/* fr_signal_ask sets a callback that decides whether a signal ends the command. Signal handlers call fr_signal_ends,
+ * which asks the callback. Without a callback it returns true. */
 void fr_signal_ask(bool (*ends)(int signal_number));
 bool fr_signal_ends(int signal_number);
 

@@ -45,8 +45,8 @@ static bool ends_in(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* Returns true if a file of this name is read from a published model's folder. weighs: the folder has weights in
- * safetensors files, so its GGUF files are not read. */
+/* Returns true if forerun reads a file of this name from a published model's folder. weighs: the folder has weights in
+ * safetensors files, so forerun does not read its GGUF files. */
 static bool is_published(const char *name, bool weighs) {
     static const char *const names[] = {"config.json",
                                         "generation_config.json",
@@ -65,7 +65,7 @@ static bool is_published(const char *name, bool weighs) {
     return ends_in(name, ".safetensors") || (!weighs && ends_in(name, ".gguf"));
 }
 
-/* Returns true if both files belong to one series NAME-00001-of-00003.gguf. */
+/* Returns true if both files belong to one series of shards, NAME-00001-of-00003.gguf. */
 static bool is_other_shard(const char *name, const char *of) {
     enum { NUMBER = sizeof("00001-of-00003.gguf") - 1, DIGITS = 5 };
     size_t length = strlen(of);
@@ -75,8 +75,8 @@ static bool is_other_shard(const char *name, const char *of) {
            strcmp(name + stem + DIGITS, of + stem + DIGITS) == 0;
 }
 
-/* Checks the files of a folder. If `shard` is given, these are the shards of its series. Otherwise they are the files
- * of a published model. */
+/* Checks the files of a folder. If `shard` is given, the shards of its series are checked. Otherwise the files of a
+ * published model are checked. */
 static int check_folder(const fr_target *target, fr_arg reader, const char *folder, const char *shard) {
     DIR *entries = opendir(folder);
     int code = 0;
@@ -93,7 +93,8 @@ static int check_folder(const fr_target *target, fr_arg reader, const char *fold
     return code;
 }
 
-/* Checks a file that is read. If its status can't be read, the code that opens it later reports the error. */
+/* Checks a file that is read. If its status can't be read, nothing is reported here, because the code that opens the
+ * file later reports the error. */
 static int check_input(const fr_target *target, fr_arg reader, const char *path) {
     struct stat info;
     char copy[PATH_MAX];
@@ -112,14 +113,14 @@ static int check_target(const fr_target *target, const fr_arguments *args) {
                                     FR_ARG_PROMPT_CACHE, FR_ARG_CHAT_TEMPLATE, FR_ARG_TOOLS};
     int code = 0;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(*inputs) && !code; i++) {
-        bool itself = inputs[i] == target->arg; /* a prompt cache is both read and written by the same option */
+        bool itself = inputs[i] == target->arg; /* a prompt cache is both read and written through the same option */
         if (args->given[inputs[i]] && !itself) code = check_input(target, inputs[i], args->text[inputs[i]]);
     }
     for (size_t i = 0; i < args->image_count && !code; i++) code = check_input(target, FR_ARG_IMAGE, args->images[i]);
     return code;
 }
 
-/* Finds the folder of a path, also through links. Returns false if there is none. */
+/* Finds the folder of a path, and follows links. Returns false if there is no such folder. */
 static bool find_folder(const char *path, struct stat *folder) {
     char copy[PATH_MAX];
     if (strlen(path) >= sizeof(copy)) return false;

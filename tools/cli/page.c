@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The most pieces of text on a page. Browsers get slow with more. */
+/* The most pieces of text on a page. More pieces would make browsers slow. */
 enum { PIECES_MAX = 20000 };
 
 void fr_page_text(const char *bytes, size_t length, FILE *out) {
@@ -46,7 +46,8 @@ static const char *base_name(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Writes a member of the trace's first line between two texts, if the line has it. */
+/* Writes a member of the trace's first line, with one text before it and one after it. If the line does not have the
+ * member, nothing is written. */
 static void put_fact(const json_t *begin, const char *key, const char *before, const char *after, FILE *out) {
     const json_t *value = json_object_get(begin, key);
     if (json_is_string(value)) {

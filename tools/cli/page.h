@@ -1,8 +1,8 @@
 /* Writes a trace as one HTML page: plots, the text with colours for accepted drafts and corrections, and a table of
  * figures.
  *
- * A trace may hold anything, so everything from it is escaped, and the page has no script and a policy that forbids it
- * to load anything. The caller must check by ferror if a write has failed. */
+ * A trace may hold any bytes, so everything from it is escaped. The page has no script, and its policy forbids it to
+ * load anything. The caller must call ferror to find out whether a write has failed. */
 #ifndef FR_TOOLS_CLI_PAGE_H
 #define FR_TOOLS_CLI_PAGE_H
 

@@ -15,7 +15,8 @@ static void begin_figure(FILE *out, const char *title, const char *says) {
 
 /* ------------------------------------------------------------------------------------------------------- acceptance */
 
-/* Draws a bar for the accepted share of n drafts, with its confidence interval. The bar's tip has the numbers. */
+/* Draws a bar for the share of n drafts that was accepted, with its confidence interval. The bar's tooltip shows the
+ * numbers. */
 static void share_bar(const fr_plot *plot, double x, double width, double accepted, double n) {
     char tip[96];
     double low, high;
@@ -107,8 +108,8 @@ static void plot_over_time(const fr_record *record, const fr_sums *sums, FILE *o
             bins.count, bins.rounds, 100 * sums->accepted / sums->drafted);
 }
 
-/* Plots acceptance by the target's margin, which is the difference of its two largest logits. The last bin has no
- * upper end. */
+/* Plots acceptance against the target's margin, which is the difference of its two largest logits. The last bin has no
+ * upper limit. */
 static void plot_margins(const fr_record *record, FILE *out) {
     static const double ends[MARGIN_BINS] = {0.5, 1, 2, 4, 8, INFINITY};
     static const char *const names[MARGIN_BINS] = {"0&#8211;0.5", "0.5&#8211;1", "1&#8211;2",
@@ -184,8 +185,8 @@ typedef struct fr_cost {
     double quarter, median, three_quarters;
 } fr_cost;
 
-/* Computes the median and quartiles of the forward's time, for each number of rows with which a forward was run. Gives
- * the number of entries in `costs`. */
+/* Computes the median and the quartiles of the forward's time. They are computed for each number of rows with which a
+ * forward was run. Gives the number of entries in `costs`. */
 static size_t take_costs(const fr_record *record, fr_cost costs[FR_STEP_MAX]) {
     size_t count = 0;
     double *sorted = fr_resize(NULL, record->round_count, sizeof(*sorted));
@@ -231,7 +232,7 @@ typedef struct fr_phase {
 
 enum { PHASES = 5 };
 
-/* Writes a duration with three digits, in the largest unit in which it is at least 1. */
+/* Writes a duration with three digits. The unit is the largest one in which the duration is at least 1. */
 static void put_duration(double seconds, FILE *out) {
     double value = seconds >= 1 ? seconds : seconds >= 1e-3 ? 1e3 * seconds : 1e6 * seconds;
     const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "&#181;s";

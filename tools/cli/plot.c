@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* The size of the drawing, and the margins around its data area for labels. */
+/* The size of the drawing, and the margins for labels around its data area. */
 enum { WIDTH = 380, HEIGHT = 240, LEFT = 56, RIGHT = 10, TOP = 12, BOTTOM = 56 };
 
 static double at_x(const fr_plot *p, double x) {
@@ -14,7 +14,8 @@ static double at_y(const fr_plot *p, double y) {
     return HEIGHT - BOTTOM - (y - p->y.low) / (p->y.high - p->y.low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Gives a step of 1, 2 or 5 times a power of ten that divides a range into at most `most` intervals. */
+/* Gives a distance between ticks that divides a range into at most `most` intervals. The distance is 1, 2 or 5 times a
+ * power of ten. */
 static double tick_step(double range, int most) {
     static const double steps[] = {1, 2, 5, 10};
     double power = pow(10, floor(log10(range / most)));

@@ -1,7 +1,7 @@
 /* Draws a small plot as SVG inside an HTML page: a frame with axes, and marks in the data's own units.
  *
- * Colours and fonts are classes of the page's style sheet, so that a plot follows light and dark. The page scales
- * plots to its width. */
+ * Colours and fonts are classes of the page's style sheet, so that a plot follows the light or dark setting. The page
+ * scales plots to its width. */
 #ifndef FR_TOOLS_CLI_PLOT_H
 #define FR_TOOLS_CLI_PLOT_H
 
@@ -29,13 +29,15 @@ void fr_plot_x_ticks(const fr_plot *plot);
 /* Writes a name below the axis at x. under: a text that is written below the name in a smaller font; "": none. */
 void fr_plot_x_name(const fr_plot *plot, double x, const char *name, const char *under);
 
-/* Draws a bar from 0 to y, `width` wide around x. tip: the text that a pointer over the bar shows. */
+/* Draws a bar from 0 to y. It is `width` wide, and its middle is at x. tip: the text that appears when a pointer is
+ * over the bar. */
 void fr_plot_bar(const fr_plot *plot, const char *class, double x, double width, double y, const char *tip);
 
 /* Draws an interval from low to high as a vertical line at x. */
 void fr_plot_whisker(const fr_plot *plot, double x, double low, double high);
 
-/* Draw a line through points, and a band between two such lines. */
+/* fr_plot_line draws a line through points. fr_plot_band draws a band between two such lines. fr_plot_dot draws a point
+ * with a tooltip. */
 void fr_plot_line(const fr_plot *plot, const char *class, const double *x, const double *y, size_t count);
 void fr_plot_band(const fr_plot *plot, const char *class, const double *x, const double *low, const double *high,
                   size_t count);

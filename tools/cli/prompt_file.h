@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-/* A prompt as it was given, bytes or ids, with the rendered text and the ids that were made of it. */
+/* A prompt as it was given (bytes or ids), the rendered text, and the ids that were made of the text. */
 typedef struct fr_prompt {
     char *bytes;
     size_t length;

@@ -13,8 +13,8 @@ bool fr_has_picture_place(const fr_model *model, const char *bytes, size_t lengt
             memmem(bytes, length, mark, strlen(mark)));
 }
 
-/* Gives the text that the model's template writes for a picture between two texts: the mark, and the text around
- * it. */
+/* Gives the text that the model's template writes for a picture that is between two texts. It consists of the mark and
+ * the text around the mark. */
 static char *write_picture(const fr_model *model) {
     static const char said[] = "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"A\"}, "
                                "{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"B\"}]}]";

@@ -7,11 +7,12 @@ typedef struct watched {
     const fr_session *session;
     fr_abort_fn *abort;
     fr_progress progress;
-    size_t total; /* number of ids that had still to be run when `watch` was first called; 0: it was not called yet */
+    /* number of ids that still had to be run when `watch` was first called; 0: `watch` was not called yet */
+    size_t total;
 } watched;
 
-/* Shows the progress before each piece of the prompt. If the prompt is only one piece, no line is shown, because it
- * would vanish before anyone could read it. */
+/* Shows the progress before each piece of the prompt. If the prompt is only one piece, no line is shown, because the
+ * line would vanish before anyone could read it. */
 static bool watch(void *context) {
     watched *w = context;
     size_t waiting = fr_session_waiting(w->session);

@@ -27,11 +27,11 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* SILENT_SECONDS: after so many seconds of silence a rank counts as gone. LINE: the most bytes of an error line, with
- * the NUL at its end. */
+/* SILENT_SECONDS: a rank that was silent for this many seconds counts as gone. LINE: the most bytes of an error line,
+ * including the NUL at its end. */
 enum { SILENT_SECONDS = 30, LINE = 400 };
 /* Milliseconds that a failing process waits before it ends. Meanwhile it holds a name that only one process of its
- * machine can hold (first_to_say). So other processes that fail in this time print no line. */
+ * machine can hold (first_to_say). So other processes that fail during this time print no line. */
 enum { LOOK_MS = 300 };
 
 /* Seconds that rank 0 has to notice a failure while it computes a long prompt. This must be short, because the program
@@ -41,13 +41,13 @@ enum { LOOK_MS = 300 };
 /* the file in memory that holds this rank's standard error; -1: the standard error is shown */
 static int kept = -1;
 static int seen = STDERR_FILENO; /* the standard error that the user sees */
-static int exit_code = 1;        /* the status that main returns; 1 before main returns, because only a failure exits
-                                  * then */
+static int exit_code = 1;        /* the status that main returns. Until main returns it is 1, because a process that
+                                  * exits earlier has failed */
 static void (*before_end)(void *context);
 static void *before_end_context;
 
-/* Returns true if the environment says that there are several ranks: by OpenMPI's mpirun, by Slurm's srun --mpi=pmix,
- * or by other programs that start such jobs. */
+/* Returns true if the environment says that there are several ranks. OpenMPI's mpirun, Slurm's srun --mpi=pmix and
+ * other programs that start such jobs set these variables. */
 static bool has_other_ranks(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -84,9 +84,9 @@ static void write_words(const char *line) {
 
 /* ---------------------------------------------------------------------------------------------- joining and leaving */
 
-/* Returns true for the first process of the job on this machine that wants to print a line. To find out, the process
- * binds a socket to a name that only one living process can have. Further calls in the same process return false,
- * because this or another process has already printed the line. */
+/* Returns true in the first process of the job on this machine that wants to print a line. To find out whether it is
+ * the first one, the process binds a socket to a name that only one living process can have. Further calls in the same
+ * process return false, because this or another process has already printed the line. */
 static bool first_to_say(void) {
     static atomic_flag asked = ATOMIC_FLAG_INIT;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -119,8 +119,8 @@ static void watch_for_unknown(struct sigaction *before) {
     if (before->sa_handler != SIG_IGN) sigaction(SIGTERM, &action, NULL);
 }
 
-/* Prints the error that the job could not be formed. All ranks find this out at the same time, so only the first of
- * them prints it. */
+/* Prints the error line that the job could not be formed. All ranks find this out at the same time, so only the first
+ * one prints the line. */
 static int fail_to_join(fr_status status) {
     int code = first_to_say() ? fr_exit_status(status) : 1;
     poll(NULL, 0, LOOK_MS);
@@ -129,14 +129,14 @@ static int fail_to_join(fr_status status) {
 
 /* --------------------------------------------------------------------------------------------------------- failures */
 
-/* Prints the error line of a failed rank. Rank 0 prints it. Any other rank prints it only if no process of this
- * machine has printed a line. */
+/* Prints the error line of a failed rank. Rank 0 always prints it. Any other rank prints it only if no process of this
+ * machine has printed a line yet. */
 static void say(const char *line) {
     if (fr_rank() == 0 || first_to_say()) write_words(line);
 }
 
-/* Ends this process after another rank has failed, even while it computes. Runs in the thread that watches the other
- * ranks. */
+/* Ends this process after another rank has failed, even while this process computes. The function runs in the thread
+ * that watches the other ranks. */
 static void end_late(const char *line) {
     if (before_end) before_end(before_end_context);
     fr_writer_remove();
@@ -181,7 +181,7 @@ static int hide(void) {
 }
 
 /* Keeps OpenMPI from loading libraries for networks if all ranks are on one machine, because these libraries take
- * memory in each rank. The variables are those of OpenMPI 4 and 5. Values that the user has set stay. */
+ * memory in each rank. The variables have the names that OpenMPI 4 and 5 read. Values that the user has set stay. */
 static void leave_networks_out(void) {
     static const char *const without[][2] = {
         {"OMPI_MCA_pml", "^ucx,cm"}, {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"}, {"OMPI_MCA_osc", "^ucx"}};
@@ -190,7 +190,8 @@ static void leave_networks_out(void) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
 }
 
-/* Returns true if the user told mpirun how to bind ranks to cores. The variables are those of OpenMPI 4. */
+/* Returns true if the user has told mpirun how to bind ranks to cores. The variables have the names that OpenMPI 4
+ * uses. */
 static bool binding_was_chosen(void) {
     static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
                                         "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_orte_rankfile"};
@@ -201,9 +202,10 @@ static bool binding_was_chosen(void) {
     return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
 }
 
-/* Removes mpirun's default binding of ranks to cores. By default each of two ranks is bound to one core, and each of
- * more ranks to one socket. A rank alone on its machine would then leave all other cores idle. After this, a rank may
- * use all cores of the process that started it. Ranks on the same machine divide these cores. */
+/* Removes mpirun's default binding of ranks to cores. If there are two ranks, mpirun binds each rank to one core. If
+ * there are more, it binds each rank to one socket. A rank that is alone on its machine would then leave all other
+ * cores idle. Without the binding, a rank may use all cores of the process that started it. Ranks on the same machine
+ * divide these cores. */
 static void undo_binding(void) {
     cpu_set_t usable[8];
     if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;
@@ -225,9 +227,9 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
-/* Divides the model among the ranks by rows or by layers, as --rank-split says, or in the faster way if that option
- * says nothing. Ranks on different machines get shares according to their measured speed. On a single machine nothing
- * is measured. */
+/* Divides the model among the ranks, by rows or by layers. The option --rank-split chooses the way; without it the
+ * faster way is chosen. Ranks on different machines get shares according to their measured speed. On a single machine
+ * nothing is measured. */
 static int split(const fr_arguments *args) {
     static const char *const words[] = {"auto", "rows", "layers"};
     uint32_t parts[FR_LAB_MOST_RANKS];

@@ -10,16 +10,17 @@
  * exit status. */
 int fr_ranks_enter(void);
 
-/* Tells the other ranks this process's exit status, and returns it. Call it last in main. If a process exits without
- * this call, the other ranks are told the status 1. */
+/* Sends this process's exit status to the other ranks, and returns it. Call it last in main. If a process exits without
+ * this call, the other ranks get the status 1. */
 int fr_ranks_leave_with(int code);
 
-/* Sets a callback that runs before a failure of another rank ends this process in the middle of its work. It runs in a
- * thread of its own and must return within some tenths of a second. NULL: no callback. */
+/* Sets a callback for the case that another rank fails and ends this process in the middle of its work. The callback
+ * runs before the process ends. It runs in a thread of its own and must return within some tenths of a second. NULL: no
+ * callback. */
 void fr_ranks_before_end(void (*act)(void *context), void *context);
 
-/* Checks a verb's arguments before the verb runs: refuses those that do not work with ranks, and lets only rank 0
- * write files. */
+/* Checks a verb's arguments before the verb runs. Refuses arguments that do not work with ranks, and makes all ranks
+ * but rank 0 write no files. */
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct fr_reader {
     int code;
 } fr_reader;
 
-/* Reports a fault in the file. Only the first one is printed. */
+/* Reports a fault in the file. Only the first fault is printed. */
 __attribute__((format(printf, 2, 3))) static void fault(fr_reader *r, const char *format, ...) {
     char what[256];
     va_list values;
@@ -58,7 +58,7 @@ static const json_t *array(fr_reader *r, const json_t *line, const char *key, si
     return NULL;
 }
 
-/* Counts the ids of a line, and checks that all of them are whole numbers. */
+/* Counts the ids of a line, and checks that they all are whole numbers. */
 static size_t count_ids(fr_reader *r, const json_t *line, size_t most) {
     const json_t *ids = array(r, line, "ids", most);
     for (size_t i = 0; i < json_array_size(ids); i++)
@@ -121,8 +121,8 @@ static void add_piece(fr_record *record, fr_origin origin, size_t index, const j
     record->pieces[record->piece_count++] = piece;
 }
 
-/* Tells if the id at `index` of a round is an accepted draft, a correction of a rejected draft, or the target's own
- * token. */
+/* Says where the id at `index` of a round comes from. It is an accepted draft, a correction of a rejected draft, or the
+ * target's own token. */
 static fr_origin origin_of(const fr_record_round *round, size_t index) {
     if (index < round->accepted) return FR_ORIGIN_DRAFT;
     return round->accepted < round->drafted ? FR_ORIGIN_CORRECTION : FR_ORIGIN_TARGET;

@@ -1,8 +1,8 @@
-/* Reads a trace that generate --trace wrote, checks it line by line, and gives it as plain arrays.
+/* Reads a trace that generate --trace wrote, checks each of its lines, and gives its contents as plain arrays.
  *
- * In: the bytes of a file, which may hold anything. Out: rounds, pieces of text and totals; or an error line that
- * names the line and the field. Unknown events and keys are ignored, because a later version may write them. An
- * incomplete last line is left out. */
+ * In: the bytes of a file, which may hold anything. Out: rounds, pieces of text and totals; or an error line that names
+ * the line and the field. Unknown events and keys are ignored, because a later version may write them. An incomplete
+ * last line is left out. */
 #ifndef FR_TOOLS_CLI_RECORD_H
 #define FR_TOOLS_CLI_RECORD_H
 
@@ -11,7 +11,7 @@
 #include "tools/cli/output.h"
 
 typedef struct fr_record_round {
-    size_t rows; /* number of rows of the target's forward; 0: a prompt's forward predicted the id */
+    size_t rows; /* number of rows of the target's forward; 0: the id was predicted by the prompt's forward */
     size_t drafted, accepted, count; /* drafted: number of drafts; accepted: number of accepted drafts; count: number of
                                       * ids that the round gave */
     double draft, verify, accept, seconds; /* seconds of drafting, of verifying and of accepting; `seconds` is the time
@@ -29,12 +29,13 @@ typedef enum fr_origin {
 
 typedef struct fr_record_piece {
     fr_origin origin;
-    size_t round, index;  /* number of the round in which the piece's id came, and the id's index in that round */
+    size_t round, index;  /* number of the round that gave the piece's id, and the index of the id in that round */
     size_t begin, length; /* the piece's range in `text` */
 } fr_record_piece;
 
 typedef struct fr_record {
-    json_t *begin, *stats; /* the trace's first line, and its last line of statistics; stats NULL: there is none */
+    /* begin: the trace's first line. stats: its last line of statistics; NULL: it has no such line */
+    json_t *begin, *stats;
     fr_record_round *rounds;
     size_t round_count, round_capacity;
     fr_record_piece *pieces;
@@ -46,16 +47,16 @@ typedef struct fr_record {
     bool cut_off;
 } fr_record;
 
-/* Sums over calls of the target. All forwards of the target are such calls, except those of prompts. */
+/* Sums over the target's calls. Every forward of the target is a call, except the forwards of prompts. */
 typedef struct fr_sums {
-    double calls, tokens; /* number of calls, and number of tokens that they gave */
+    double calls, tokens; /* number of calls, and number of tokens that the calls gave */
     double drafting;      /* number of calls that had drafts to verify */
     double drafted, accepted, draft, verify, accept, seconds;
     double at_depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
     double given[FR_STEP_MAX + 1]; /* [n] number of calls that gave n tokens */
 } fr_sums;
 
-/* Sums up the rounds [from, to). */
+/* Computes the sums over the rounds from `from` up to, but not including, `to`. */
 fr_sums fr_record_sums(const fr_record *record, size_t from, size_t to);
 
 /* Reads a trace. path: the file's name for error lines. Gives the exit status. */

@@ -19,8 +19,8 @@ static bool is_stop(const fr_reply *r, int32_t id) {
     return false;
 }
 
-/* Adds the text of an id. An id without a token becomes U+FFFD. Such ids occur because a model may have more logits
- * than its vocabulary has tokens. */
+/* Adds the text of an id. An id that has no token becomes U+FFFD. Such ids can occur because a model may have more
+ * logits than its vocabulary has tokens. */
 static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     const char *bytes;
     size_t length;
@@ -31,7 +31,7 @@ static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     return stopped || (!known && fr_stream_feed(text, FR_NO_TOKEN, strlen(FR_NO_TOKEN), accepted));
 }
 
-/* Adds an id. An end-of-sequence token or a stop id is one of the reply's ids, but adds no text. */
+/* Adds an id. An end-of-sequence token or a stop id is counted as one of the reply's ids, but adds no text. */
 static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     fr_status status = FR_OK;
     bool stopped = false;
@@ -48,7 +48,8 @@ static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     return status;
 }
 
-/* Allocates the log-probabilities for all ids that the reply has room for; NULL if they are not wanted. */
+/* Allocates the log-probabilities for all ids that the reply has room for. Returns NULL if no log-probabilities are
+ * wanted. */
 static fr_reply_logprob *grow_logprobs(fr_reply *r) {
     int64_t best = r->setting.best, vocab = fr_model_fact(r->setting.model, FR_FACT_VOCAB);
     if (best < 0) return NULL;
@@ -70,7 +71,7 @@ fr_status fr_reply_begin(fr_reply *r, const fr_reply_setting *setting) {
     *r = (fr_reply){.setting = *setting};
     if (!setting->text || setting->view) return FR_OK;
     fr_status status = fr_decoder_new(fr_model_tokenizer(setting->model), false, &r->decoder);
-    fr_decoder_follow(r->decoder); /* without a view, the reply's text continues the prompt's text */
+    fr_decoder_follow(r->decoder); /* the reply is not split into parts, so its text continues the prompt's text */
     return status;
 }
 
@@ -79,7 +80,7 @@ size_t fr_reply_room(const fr_reply *r) {
     return most - r->count < FR_STEP_MAX ? most - r->count : FR_STEP_MAX;
 }
 
-/* Adds the ids of a step. If several ids of the step would end the reply, the first of them gives the reason. */
+/* Adds the ids of a step. If several ids of the step would end the reply, the first one of them decides the reason. */
 fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t accepted) {
     fr_status status = FR_OK;
     if (r->capacity - r->count < count) {
@@ -102,7 +103,7 @@ fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t ac
     return FR_OK;
 }
 
-/* Ends the text. If its last character is incomplete, the bytes of the character that the decoder holds are added. */
+/* Ends the text. If the last character is incomplete, the decoder holds its first bytes, and they are added. */
 fr_status fr_reply_finish(fr_reply *r) {
     fr_stream *text = r->setting.text;
     if (!text) return FR_OK;
@@ -160,7 +161,7 @@ static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
     return status;
 }
 
-/* Tries to make room if the context is full, so that the reply can continue. */
+/* If the context is full, tries to make room so that the reply can continue. */
 static fr_status go_on(fr_reply *reply, const fr_reply_shift *shift) {
     bool made = false;
     if (!shift || reply->end != FR_END_CONTEXT) return FR_OK;

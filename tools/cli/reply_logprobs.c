@@ -15,8 +15,8 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     fr_json_put(entry, "bytes", bytes ? fr_json_byte_numbers(bytes, length) : json_null());
 }
 
-/* Makes the entry of one id. JSON has no -infinity, so the lowest float is written instead, as llama.cpp's server
- * does. If there are no ids before this id, its log-probability is null. */
+/* Makes the entry of one id. If a log-probability is -infinity, which JSON can't express, the lowest float is written,
+ * as llama.cpp's server does. If there are no ids before this id, its log-probability is null. */
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;
@@ -55,14 +55,15 @@ static size_t characters_of(const json_t *entry) {
     return count;
 }
 
-/* Adds a token. If `best` has a token with the same text already, that token is the more likely one, and it stays. */
+/* Adds a token to `best`. If `best` already has a token with the same text, nothing is added, because tokens are added
+ * in the order of their probability. */
 static void put_best(json_t *best, const json_t *entry) {
     const char *token = json_string_value(json_object_get(entry, "token"));
     json_t *value = json_object_get(entry, "logprob");
     if (token && !json_object_get(best, token)) fr_json_put(best, token, json_incref(value));
 }
 
-/* Makes {"TOKEN": log-probability, ...} of the most likely tokens and the chosen one. */
+/* Makes {"TOKEN": log-probability, ...}. Its tokens are the most likely tokens and the chosen token. */
 static json_t *best_of(const json_t *own) {
     json_t *best, *entry;
     size_t i;

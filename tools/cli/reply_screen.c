@@ -23,7 +23,7 @@ static void show_all(const fr_reply_screen *screen, const char *text) {
     show(screen, text, strlen(text));
 }
 
-/* Writes the separator before a part, if the last part was of another kind. thinks: the new part is reasoning. */
+/* Writes the separator between two parts of different kinds. thinks: the part that begins is reasoning. */
 static void part_from_last(fr_reply_screen *screen, bool thinks) {
     if (screen->thinking && !thinks) show_all(screen, screen->dim ? "\n\n" : "\n</think>\n\n");
     if (!screen->thinking && thinks && screen->begun) show_all(screen, "\n\n");

@@ -5,14 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Passes content on to the callback (an fr_stream_fn). The stream holds back bytes that may begin a stop string. */
+/* Passes content on to the callback (an fr_stream_fn). The stream calls this function, after it has held back bytes
+ * that may begin a stop string. */
 static void tell_content(void *context, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
 }
 
-/* Receives the next bytes of a part. No stop string reaches across parts of different kinds. So when the kind changes,
- * the content that was held back is passed on first. */
+/* Receives the next bytes of a part. A stop string never extends over parts of different kinds. So when the kind
+ * changes, the content that was held back is passed on first. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->stopped) return;
@@ -69,7 +70,7 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped) {
     return status;
 }
 
-/* Removes all calls but the first. This is necessary because one step may complete several calls. */
+/* Removes all calls but the first one. This is necessary because one step of the session may complete several calls. */
 static void keep_one(json_t *calls) {
     while (json_array_size(calls) > 1) json_array_remove(calls, json_array_size(calls) - 1);
 }

@@ -1,4 +1,4 @@
-/* Reads files of tasks (task_files.h). Texts are not copied; they point into the file's memory. */
+/* Reads files of tasks (task_files.h). Texts are not copied: each text is a range in the file's memory. */
 #include "tools/cli/task_files.h"
 
 #include <stdint.h>
@@ -39,7 +39,8 @@ const char *fr_task_take_hellaswag(fr_task_text *file, fr_task *task) {
 
 /* ------------------------------------------------------------------------------------------------------- Winogrande */
 
-/* Takes the next field of a CSV line. A field in quotes may contain commas, and two quotes in it stand for one. */
+/* Takes the next field of a CSV line. A field in quotes may contain commas. Two quotes in a row in such a field mean
+ * one quote. */
 static bool take_field(fr_task_text *line, fr_task_text *field) {
     if (line->length == 0 || line->bytes[0] != '"') {
         char *comma = line->length ? memchr(line->bytes, ',', line->length) : NULL;

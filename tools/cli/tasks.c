@@ -1,11 +1,11 @@
 /* Answers multiple-choice tasks by log-probabilities (tasks.h).
  *
- * Each choice is run as a text of its own. Its score is the mean log-probability of its tokens, without the tokens
- * with which all choices begin. The choice with the best score is the model's answer.
+ * Each choice is run as a text of its own. Its score is the mean log-probability of its tokens, without the tokens with
+ * which all choices begin. The choice with the best score is the model's answer.
  *
- * The scores are llama-perplexity's, with one exception, the second choice of a Winogrande task that ends soon after
- * its word. llama-perplexity reads the probability of that choice's first token from a wrong row: the row after the
- * last one of the first choice. */
+ * The scores equal those of llama-perplexity, with one exception. If a Winogrande task ends soon after the replaced
+ * word, llama-perplexity takes the probability of the second choice's first token from a wrong row, namely the row
+ * after the first choice's last row. */
 #include "tools/cli/tasks.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ typedef struct tasks {
 
 /* ----------------------------------------------------------------------------------------------- texts of the tasks */
 
-/* Tokenizes the text of a choice. If `whole` is false, the text ends with the choice's word. */
+/* Tokenizes the text of a choice. If `whole` is false, only the text up to the end of the choice's word is
+ * tokenized. */
 static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole, int32_t **ids, size_t *count) {
     const fr_task_text parts[] = {read->before,
                                   {(char *)read->joint, strlen(read->joint)},
@@ -62,8 +63,9 @@ static size_t shared_ids(const task *t) {
             if (i + 1 >= t->choices[c].count || t->choices[c].ids[i] != t->choices[0].ids[i]) return i ? i : 1;
 }
 
-/* Chooses the ids of a Winogrande task that are scored: those after the choice's word. If a choice is short, the ids
- * of the word are scored too. The choice's last id is usually a full stop. It is left out if another id is scored. */
+/* Chooses the ids of a Winogrande task that are scored. These are the ids after the choice's word. If few ids follow
+ * the word, the ids of the word are scored too. The last id of a choice is usually a full stop, so it is left out if
+ * another id is scored. */
 static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t shared) {
     enum { SHORT = 3 };
     int code = 0;
@@ -133,11 +135,12 @@ static int read_tasks(tasks *all, fr_task_text file, fr_task_take *take, size_t 
 
 typedef struct scoring {
     const choice *choice;
-    size_t row; /* index of the id whose row comes next; this row predicts the id after it */
+    size_t row; /* index of the id whose row comes next; the row of an id predicts the id after it */
     double sum;
 } scoring;
 
-/* Adds up the log-probabilities that rows give to the ids after them (an fr_logits_fn). */
+/* Each row predicts the id after its own id. This function adds up the log-probabilities of the predicted ids (an
+ * fr_logits_fn). */
 static fr_status add_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     scoring *s = context;
     for (size_t r = 0; r < rows; r++, s->row++, logits += vocab) {
@@ -149,7 +152,7 @@ static fr_status add_rows(void *context, const float *logits, size_t rows, size_
     return FR_OK;
 }
 
-/* Lets the model answer a task. *right: the answer is right. */
+/* Scores the choices of a task, and chooses the best one as the model's answer. *right: the answer is right. */
 static fr_status answer(fr_session *session, const task *t, bool *right) {
     double best = -INFINITY;
     fr_status status = FR_OK;
@@ -202,7 +205,7 @@ bool fr_tasks_asked(const fr_arguments *args) {
     return asked;
 }
 
-/* Finds the kind of test that the options ask for, and checks that it is only one. */
+/* Finds the kind of test that the options ask for, and checks that they ask for only one kind. */
 static int check(const fr_arguments *args, size_t *kind) {
     static const fr_arg others[] = {FR_ARG_KL, FR_ARG_BASE, FR_ARG_STRIDE, FR_ARG_CHUNKS};
     size_t asked = 0;

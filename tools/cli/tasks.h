@@ -1,5 +1,5 @@
-/* Tests a model with multiple-choice tasks, in which it chooses the likeliest answer. The tests are HellaSwag,
- * Winogrande, and questions with several answers.
+/* Tests a model with multiple-choice tasks. The model's answer is the choice that it finds most likely. The tests are
+ * HellaSwag, Winogrande, and questions with several answers.
  *
  * In: the command line of perplexity, with the option of one of these tests. Out: the percentage of right answers. */
 #ifndef FR_TOOLS_CLI_TASKS_H
@@ -7,7 +7,7 @@
 
 #include "tools/cli/options.h"
 
-/* Returns true if the option of one of these kinds of tasks, or --tasks, was given. */
+/* Returns true if an option for multiple-choice tasks was given: the option of a kind of test, or --tasks. */
 bool fr_tasks_asked(const fr_arguments *args);
 
 /* Gives the exit status. */

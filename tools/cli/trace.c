@@ -26,8 +26,9 @@ static void write_object(fr_tracer *tracer, json_t *object) {
     json_decref(object);
 }
 
-/* Decodes ids into one text each. A text also shows special tokens, which the command's own output leaves out. An id
- * without a token gives an empty text; a model may have more logits than its vocabulary has tokens. */
+/* Decodes ids, and gives the text of each id. Special tokens have a text here, although the command's own output leaves
+ * them out. An id without a token gives an empty text. Such ids can occur because a model may have more logits than its
+ * vocabulary has tokens. */
 static json_t *take_pieces(fr_tracer *tracer, const int32_t *ids, size_t count, bool last) {
     const char *bytes;
     size_t length;

@@ -1,6 +1,7 @@
-/* Writes the file of --trace: a session's lines (fr_session_set_trace), and between them these lines:
- *     {"event":"text", "of", "pieces"}     of: "prompt" after a prompt's lines, "reply" after an accept line; pieces:
- *                                          a text for each id, and perhaps the bytes of an incomplete last character
+/* Writes the file of --trace. The session writes its own lines (fr_session_set_trace), and this code adds the following
+ * lines:
+ *     {"event":"text", "of", "pieces"}     of: "prompt" after a prompt's lines, "reply" after an accept line. pieces:
+ *                                          a text for each id. If the last character is incomplete, its bytes follow
  *     {"event":"stats", "stop", "stats"}   after a reply; stats is as in --output json
  * The file gets its name when it is complete. Without --trace, a tracer has no file and its functions do nothing. */
 #ifndef FR_TOOLS_CLI_TRACE_H
@@ -12,7 +13,7 @@
 typedef struct fr_tracer {
     fr_writer writer; /* if its file is NULL there is no trace */
     const fr_tokenizer *tokenizer;
-    fr_decoder *decoder; /* made for the first text; NULL before it, or if the model has no tokenizer */
+    fr_decoder *decoder; /* made for the first text; NULL before the first text, or if the model has no tokenizer */
 } fr_tracer;
 
 /* Opens the trace. path NULL: no trace. Gives the exit status. */
@@ -20,7 +21,8 @@ int fr_tracer_open(fr_tracer *tracer, const char *path);
 
 void fr_tracer_follow(fr_tracer *tracer, fr_session *session, const fr_tokenizer *tokenizer);
 
-/* Writes the text of ids that have just been run. of: "prompt" or "reply". last: this is the end of that text. */
+/* Writes the text of ids that have just been run. of: "prompt" or "reply". last: these ids are the end of the prompt or
+ * reply. */
 fr_status fr_tracer_text(fr_tracer *tracer, const char *of, const int32_t *ids, size_t count, bool last);
 
 /* Writes the statistics at a reply's end. */

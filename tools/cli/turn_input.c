@@ -22,7 +22,7 @@ static void append(fr_turn *turn, const char *bytes, size_t length) {
     turn->bytes[turn->length] = '\0';
 }
 
-/* Reads a further line of a turn. Returns false if there is none, or if the person has dropped the turn. */
+/* Reads another line of a turn. Returns false if the input has no more lines, or if the person has dropped the turn. */
 static bool read_more(fr_turn *turn, fr_line_input *input) {
     fr_line got = fr_line_input_read(input, GOES_ON);
     if (got == FR_LINE_DROPPED) turn->length = 0;
@@ -33,7 +33,7 @@ static bool ends_block(const char *line, size_t length) {
     return length >= QUOTES && memcmp(line + length - QUOTES, quotes, QUOTES) == 0;
 }
 
-/* Reads the rest of a block. line, length: the text after the opening quotes. */
+/* Reads the rest of a block, which is text between two """. line, length: the text after the opening """. */
 static void read_block(fr_turn *turn, fr_line_input *input, const char *line, size_t length) {
     bool first = true; /* no line of the text was read yet */
     for (bool opening = true;; opening = false) {
@@ -50,7 +50,7 @@ static void read_block(fr_turn *turn, fr_line_input *input, const char *line, si
     }
 }
 
-/* Reads a line, and the lines after it as long as each ends with a backslash. */
+/* Reads a line. If the line ends with a backslash, reads the next line too, and so on. */
 static void read_lines(fr_turn *turn, fr_line_input *input, const char *line, size_t length) {
     for (;;) {
         bool more = length > 0 && line[length - 1] == '\\';
@@ -79,7 +79,7 @@ bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
     turn->command = false;
     if (got != FR_LINE_TYPED) return got == FR_LINE_DROPPED;
     append(turn, "", 0);
-    /* a line that contains line ends was pasted, and becomes the text unchanged */
+    /* a line that contains line ends was pasted; it becomes the text of the turn unchanged */
     bool pasted = memchr(line, '\n', length) != NULL;
     turn->command = !pasted && line[0] == '/' && line[1] != '/';
     if (turn->command || pasted)

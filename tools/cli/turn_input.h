@@ -8,8 +8,8 @@
  *     """text          a block: all lines, unchanged, up to one that ends in """
  *     text"""
  *
- * Quotes that stand alone in a line add no empty line to the text. Several lines that were pasted at once become a
- * text unchanged. */
+ * If a line consists only of """, it adds no empty line to the text. Several lines that were pasted at once become the
+ * turn's text unchanged. */
 #ifndef FR_TOOLS_CLI_TURN_INPUT_H
 #define FR_TOOLS_CLI_TURN_INPUT_H
 

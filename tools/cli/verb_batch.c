@@ -1,5 +1,5 @@
-/* Implements forerun batch: runs many prompts from a file, several at once in each forward, and writes their answers
- * to a file in the same order. */
+/* Implements forerun batch: runs the prompts of a file, and writes their answers to another file in the same order.
+ * Each forward runs several prompts at once. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,14 @@ enum { USUAL_JOBS = 4 };
 
 typedef struct batch {
     fr_job_places places;
-    /* kept.answers: [input.total] answers of an earlier run or of this one; NULL: there is no answer yet, or it was
-     * already written */
+    /* kept.answers: [input.total] the answer to each line, from an earlier run or from this run; NULL: there is no
+     * answer yet, or it was already written */
     fr_batch_kept kept;
-    /* numbers. done: lines that have ended; written: answers that were written; failed: lines that could not be run;
-     * cut: texts that an interrupt cut off */
+    /* done: number of lines that have ended. written: number of answers that were written. failed: number of lines that
+     * could not be run.
+     * cut: number of texts that an interrupt cut off */
     size_t done, written, failed, cut;
-    /* the note that a prompt begins with the same token twice was printed; it is printed once */
+    /* the note that a prompt begins with the same token twice was already printed, and is not printed again */
     bool told_doubled;
     FILE *out;
     fr_progress progress;
@@ -53,8 +54,8 @@ static void show_progress(batch *b) {
     fr_progress_count(&b->progress, b->done, total, total == 1 ? "line" : "lines", so_far);
 }
 
-/* Writes the answers that come next in the order of lines. Both fprintf and fflush are checked: if a write fails
- * within fprintf, fflush has nothing left to write and reports no error. */
+/* Writes the answers that come next in the order of lines. The results of both fprintf and fflush are checked. If a
+ * write fails within fprintf, fflush has nothing left to write and reports no error. */
 static int write_answers(batch *b) {
     bool failed = false;
     for (; !failed && b->written < b->places.begun && b->kept.answers[b->written]; b->written++) {
@@ -91,8 +92,8 @@ static void pass_over(batch *b, const fr_job_line *line) {
 }
 
 /* Stops the batch after an interrupt. Lines that are being run are answered with their text so far. Lines that were
- * swapped out are answered without a text. Lines that were not begun, but stand before an answer that was kept, are
- * answered without a text too, because answers must stay in order. */
+ * swapped out are answered without a text. A line that was not begun, but comes before a line with a kept answer, is
+ * answered without a text too, because answers are written in the order of lines. */
 static int stop_here(batch *b) {
     for (size_t place = 0; place < b->places.count; place++) {
         if (!b->places.jobs[place].setting) continue;
@@ -100,7 +101,7 @@ static int stop_here(batch *b) {
         end_job(b, place);
     }
     for (; b->places.aside_count; b->places.aside_count--) pass_over(b, &b->places.aside[b->places.aside_count - 1]);
-    size_t last = b->places.input.total; /* number of lines up to the last one that has an answer */
+    size_t last = b->places.input.total; /* number of lines up to and including the last line that has an answer */
     while (last > b->places.begun && !b->kept.answers[last - 1]) last--;
     for (fr_job_line line; b->places.begun < last && fr_batch_input_next(&b->places.input, &line); b->places.begun++)
         if (!is_kept(b, &line)) pass_over(b, &line);
@@ -124,8 +125,7 @@ static int run(batch *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Opens the output file. If the run resumes, those answers at the beginning of the file that can be kept are not
- * removed. */
+/* Opens the output file. If the run resumes, the file keeps those answers at its beginning that are still valid. */
 static int open_output(batch *b) {
     const char *path = b->places.setting.args->text[FR_ARG_OUT_FILE];
     bool resumes = b->places.setting.args->given[FR_ARG_RESUME];
@@ -142,8 +142,8 @@ static fr_status open_for(batch *b, int64_t context) {
     return fr_engine_open(loaded->model, loaded->drafter, loaded->options, b->places.count, &b->places.setting.engine);
 }
 
-/* Opens the engine. If there is no memory for the longest line, the engine gets a smaller context and the other lines
- * are still run. */
+/* Opens the engine. If the memory does not suffice for the longest line, the engine gets a smaller context. Then only
+ * the lines that fit into this context are run. */
 static int open_engine(batch *b, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&b->places, loaded, &usual, &context);
@@ -162,7 +162,8 @@ static int read_input(batch *b) {
     return fr_batch_kept_read(&b->kept, args->text[FR_ARG_OUT_FILE], &b->places.input);
 }
 
-/* Notes an interrupt, and how to resume. Answers on standard output can't be resumed. */
+/* After an interrupt, prints a note that says how to resume. Answers on standard output can't be resumed, so there is
+ * no note for them. */
 static void note_interrupt(const batch *b) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];
@@ -174,7 +175,8 @@ static void note_interrupt(const batch *b) {
 static int run_batch(batch *b, fr_loaded *loaded) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];
-    /* fr_batch_kept_save is called first: its handlers of signals must not replace those of fr_interrupt_watch */
+    /* fr_batch_kept_save is called before fr_interrupt_watch, because it sets signal handlers of its own.
+     * fr_interrupt_watch must replace them */
     int code = args->given[FR_ARG_RESUME] ? fr_batch_kept_save(&b->kept, b->places.input.total, path) : 0;
     if (code) return code;
     fr_interrupt_watch();

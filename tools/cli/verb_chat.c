@@ -1,5 +1,4 @@
-/* Implements forerun chat: reads user turns and commands from the lines of standard input, and streams replies to
- * standard output.
+/* Implements forerun chat: reads user turns and commands from standard input, and streams replies to standard output.
  *
  * With --prompt-cache, the session is saved with the messages attached to it, so that the next run continues the
  * conversation. */
@@ -37,7 +36,7 @@ static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     return code;
 }
 
-/* Runs a command. *goes_on: the command does not end the conversation. */
+/* Runs a command. *goes_on: the conversation continues after the command. */
 static int obey(fr_chat *chat, fr_turn *turn, fr_line_input *input, bool *goes_on) {
     const char *argument;
     fr_chat_command command = fr_chat_command_read(turn->bytes, turn->length, &argument);
@@ -87,7 +86,7 @@ static int check_template(const fr_chat *chat) {
     return code;
 }
 
-/* Continues the conversation that was saved with --prompt-cache's session, if there is one. */
+/* If a conversation was saved with the session of --prompt-cache, continues it. */
 static int resume(fr_chat *chat) {
     const fr_arguments *args = chat->args;
     size_t size;
@@ -115,8 +114,8 @@ static int save(fr_chat *chat) {
     return code ? code : fr_loaded_save(&chat->loaded, chat->args);
 }
 
-/* Runs the conversation to its end. Its files are written even if SIGTERM, SIGHUP or the loss of the terminal ends
- * it. */
+/* Runs the conversation to its end. Then writes its files, even if SIGTERM, SIGHUP or the loss of the terminal ended
+ * the conversation. */
 static int hold(fr_chat *chat) {
     fr_loaded_note_chat(&chat->loaded, chat->args);
     chat->waiting = chat->shown = chat->loaded.picture_count;
@@ -129,8 +128,8 @@ static int hold(fr_chat *chat) {
     return !code && chat->left_out && !chat->answered ? 1 : code;
 }
 
-/* Prints the first screen, on a terminal only: the model, its context, the sampling, and the keys that stop a reply
- * and leave the chat. */
+/* Prints the first screen: the model, its context, the sampling, and the keys that stop a reply and leave the chat.
+ * Prints it only on a terminal. */
 static void show_screen(const fr_chat *chat) {
     const fr_arguments *args = chat->args;
     long long context = (long long)fr_session_context(chat->loaded.session);

@@ -1,4 +1,4 @@
-/* Implements forerun embed: writes an embedding of each text. */
+/* Implements forerun embed: computes and writes an embedding of each text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Number of texts whose embeddings are computed before any of them is written. */
+/* number of texts whose embeddings are computed together, before they are written */
 enum { TOGETHER = 1024 };
 
 static void write_rows(const float *rows, size_t first, size_t count, size_t width, const char *form) {
@@ -26,7 +26,7 @@ static void write_rows(const float *rows, size_t first, size_t count, size_t wid
     }
 }
 
-/* Finds the prompt that is put before each text. *prompt NULL: none. */
+/* Finds the prompt that is put before each text. *prompt: NULL if there is none. */
 static int find_prompt(const fr_embedder *e, const fr_arguments *args, const char **prompt) {
     const char *name = args->text[FR_ARG_PROMPT_NAME];
     *prompt = args->given[FR_ARG_INSTRUCTION] ? args->text[FR_ARG_INSTRUCTION] : NULL;

@@ -1,7 +1,7 @@
-/* Implements forerun features: collects data on which drafters are trained. It answers the prompts of a file several
- * at once, as batch does. Then it runs each text through the model once more. For each id it writes the inputs of some
- * layers to a folder (features_folder.h). Texts are written in the order of their lines, so the same command writes
- * the same bytes for any -np, threads or drafter. */
+/* Implements forerun features, which collects data for the training of drafters. It answers the prompts of a file,
+ * several at once, as batch does. Then it runs each text, which is a prompt and its answer, through the model once
+ * more. For each id of the text it writes the inputs of some layers to a folder (features_folder.h). Texts are written
+ * in the order of their lines, so the same command writes the same bytes for any -np, threads or drafter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +12,11 @@
 
 enum { USUAL_JOBS = 4 };
 
-/* The text of a line, which waits here until the texts of all earlier lines are written. */
+/* The text of a line. It is stored here until the texts of all earlier lines are written. */
 typedef struct answered {
-    char *line; /* the text's line in the index; NULL: the text is not complete yet */
+    char *line; /* the text's line for the index; NULL: the text is not complete yet */
     int32_t *ids;
-    size_t count; /* number of ids; 0: the line could not be run */
+    size_t count; /* number of ids; 0: the prompt could not be run */
 } answered;
 
 typedef struct features {
@@ -31,8 +31,8 @@ typedef struct features {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Stores the ids of a complete text, and its line for the index. The position of its rows is added when the text is
- * written. */
+/* Stores the ids of a complete text, and its line for the index. The line does not yet have the position of the text's
+ * rows, which is known only when the text is written. */
 static void end_job(void *owner, size_t place) {
     features *f = owner;
     fr_job *job = &f->places.jobs[place];
@@ -116,7 +116,7 @@ static int run(features *f) {
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
 /* Chooses the layers whose inputs are written. The default is an early, a middle and a late layer, as EAGLE-3's
- * drafters use, and the input of the head before its norm. */
+ * drafters use them. The output of the last layer, before the final norm, is written too. */
 static int choose_layers(features *f) {
     const fr_arguments *args = f->places.setting.args;
     const fr_model *model = f->places.setting.loaded->model;
@@ -141,8 +141,8 @@ static int choose_layers(features *f) {
     return 0;
 }
 
-/* Opens the engine with one session more than the number of texts that are run at once. In this last session the texts
- * are run a second time. It has no drafter, because a drafter would need memory and rows of its own. */
+/* Opens the engine. It has one session more than the number of texts that are run at once. The texts are run a second
+ * time in this last session. The engine has no drafter, because a drafter would need memory and rows of its own. */
 static int open_engine(features *f, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&f->places, loaded, &usual, &context);
@@ -197,7 +197,8 @@ int fr_verb_features(const fr_arguments *args) {
                              .needs = needs,
                              .ended = end_job}};
     if (args->given[FR_ARG_PARALLEL]) f.places.count = (size_t)args->number[FR_ARG_PARALLEL];
-    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* one session stays free, for second runs of texts */
+    /* one session must stay free for the second run of the texts */
+    if (f.places.count == FR_SESSIONS_MAX) f.places.count--;
     int code = fr_job_places_read(&f.places, args);
     if (!code) code = fr_loaded_open(&loaded, args);
     f.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);

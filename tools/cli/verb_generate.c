@@ -19,8 +19,8 @@ static fr_form output_form(const fr_arguments *args) {
     return word && strcmp(word, "json") == 0 ? FORM_JSON : FORM_TEXT;
 }
 
-/* Returns true if the reply's text is needed. Printing ids needs no tokenizer, unless stop strings must be found in
- * the text. */
+/* Returns true if the reply's text is needed. It is not needed for printing ids without stop strings. Then the model
+ * needs no tokenizer. */
 static bool needs_text(const fr_arguments *args) {
     return output_form(args) != FORM_IDS || args->stop_count > 0;
 }
@@ -47,7 +47,7 @@ static int print_json(const fr_reply *reply, const fr_figures *figures, const fr
     return code;
 }
 
-/* Runs the reply. For a chat, the view splits its text into parts. */
+/* Runs the reply. If the prompt is a chat, the view splits the reply's text into parts. */
 static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt,
                      fr_stream *text, fr_reply_view *view) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
@@ -58,12 +58,12 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
     return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view, NULL);
 }
 
-/* Returns true if generation must stop, because of a signal or because the output's reader has gone. */
+/* Returns true if generation must stop because of a signal, or because the terminal of the output was lost. */
 static bool wants_abort(void *context) {
     return fr_interrupt_came(context) || fr_lab_ranks_decide(fr_output_gone());
 }
 
-/* Runs the prompt. After an interrupt, the session keeps the part that has been run, and *end is FR_END_INTERRUPT. */
+/* Runs the prompt. If it is interrupted, the session keeps the ids that have been run, and *end is FR_END_INTERRUPT. */
 static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
     fr_status status =
         fr_prompt_run(loaded->session, prompt->ids, prompt->count, wants_abort, args->given[FR_ARG_QUIET]);
@@ -105,9 +105,9 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
     return code;
 }
 
-/* Notes that the model has a chat template that this prompt does not use. There is no note if the prompt has control
- * tokens, because the prompt's author seems to know the template. There is no note either if forerun supplied the
- * template, because the model may not have been trained with it. */
+/* Notes that the model has a chat template that this prompt does not use. The note is left out in two cases. If the
+ * prompt has control tokens, its author seems to know the template. If forerun supplied the template, the model may not
+ * have been trained with it. */
 static void note_template(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
     bool asked = args->given[FR_ARG_CHAT] || args->given[FR_ARG_NO_CHAT] || args->given[FR_ARG_IDS];

@@ -1,4 +1,4 @@
-/* Implements forerun imatrix: measures on a text how large the inputs of each matrix are, column by column, and writes
+/* Implements forerun imatrix: runs a text, measures how large the inputs of each matrix are in each column, and writes
  * the result in llama-imatrix's form. Quantization uses this result to keep the important columns more exact.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last chunk is left out. Each chunk is run

@@ -1,5 +1,5 @@
-/* Implements forerun inspect: describes a model or a drafter, in words or as one JSON object, and tells if it can be
- * used. */
+/* Implements forerun inspect: describes a model or a drafter, in words or as one JSON object, and says whether it can
+ * be used. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Gives the library's description of a model as an object, or NULL after a failure. *code is the exit status. A model
- * that does not fit into memory is described too, although *code is not 0. */
+/* Gives the library's description of a model as an object. Returns NULL if there is no description. *code is the exit
+ * status. If the model does not fit into memory, there is a description although *code is not 0. */
 static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
     char *text = NULL;
     size_t length = 0;

@@ -1,4 +1,5 @@
-/* Implements forerun logits: writes a prompt's logits, or those of the drafter's chained steps, as raw float32. */
+/* Implements forerun logits: writes logits as raw float32. They are a prompt's logits, or those of the drafter's steps,
+ * each of which takes the draft before it as its input. */
 #include <string.h>
 
 #include "tools/cli/loaded.h"

@@ -1,5 +1,5 @@
-/* Implements forerun models: lists the models that other programs have downloaded, and tells which of them can be
- * used, as a table or a JSON array. */
+/* Implements forerun models: lists the models that other programs have downloaded, as a table or a JSON array. The list
+ * says which of the models can be used. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static json_t *text_or_null(const char *text) {
     return text ? fr_json_bytes(text, strlen(text)) : json_null();
 }
 
-/* Makes the object that describes one model: a line of the table. */
+/* Makes the object that describes one model. It becomes one line of the table. */
 static json_t *row_of(const fr_found *found) {
     fr_status status = FR_INPUT;
     json_t *described = found->problem ? NULL : describe(found->path, &status), *row = json_object();
@@ -71,7 +71,7 @@ static const char *text_of(const json_t *row, const char *key) {
     return text ? text : "-";
 }
 
-/* Gives the model's family; if forerun does not know it, the name of the architecture in the file. */
+/* Gives the model's family. If forerun does not know the family, gives the name of the architecture in the file. */
 static const char *family_of(const json_t *row) {
     return json_is_string(json_object_get(row, "family")) ? text_of(row, "family") : text_of(row, "architecture");
 }

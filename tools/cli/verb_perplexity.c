@@ -1,16 +1,16 @@
-/* Implements forerun perplexity: measures how well the model predicts a text, and how far its predictions are from a
- * baseline's.
+/* Implements forerun perplexity: measures how well the model predicts a text, and how much its predictions differ from
+ * those of a baseline model.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last chunk is left out. Each chunk is run
  * by itself. If the tokenizer puts an id before a text, that id replaces the first id of each chunk. The ids after the
  * positions N / 2 .. N - 2 are scored: perplexity = exp(mean of -log p(id)), where p(id) is the probability that the
- * model gives the id. With --ppl-stride S, chunks begin S ids apart, the last S ids of each are scored, and no id is
- * replaced. Both definitions are llama-perplexity's.
+ * model gives the id. With --ppl-stride S, the beginnings of two chunks are S ids apart, the last S ids of each chunk
+ * are scored, and no id is replaced. Both definitions are llama-perplexity's.
  *
- * With a baseline, two more figures are given. One is the Kullback-Leibler divergence of a row, the sum over ids of
- * p_base * (log p_base - log p), where p_base is the baseline's probability. It leaves out ids whose log p_base is -16
- * or less, because the file does not have their probabilities. The other is the share of rows in which both models
- * have the same most likely id. */
+ * With a baseline, two more figures are given. The first figure is the Kullback-Leibler divergence of a row. It is the
+ * sum of p_base * (log p_base - log p) over the ids, where p is the model's probability of an id and p_base is the
+ * baseline's. Ids whose log p_base is -16 or less are left out, because the file does not have their probabilities. The
+ * second figure is the share of rows in which both models have the same most likely id. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 
 #define SHALLOW (-16.0f) /* the baseline's file stores log-probabilities only if they are above this one */
 
-/* Sums of values and of their squares, from which a mean and its error are computed. */
+/* The sums of values and of their squares. The mean and its standard error are computed from them. */
 typedef struct tally {
     double sum, squares, largest;
     size_t count;
@@ -39,15 +39,15 @@ static double mean(const tally *t) {
     return t->sum / (double)t->count;
 }
 
-/* Gives the standard error of the mean. */
+/* Gives the standard error of the mean, which is sqrt(variance / (count - 1)). */
 static double error(const tally *t) {
     double variance = t->squares / (double)t->count - mean(t) * mean(t);
     return t->count > 1 && variance > 0 ? sqrt(variance / (double)(t->count - 1)) : 0;
 }
 
 typedef struct scoring {
-    /* chunk: number of ids in a chunk; step: distance in ids between the beginnings of two chunks; first: index of the
-     * first scored row of a chunk */
+    /* chunk: number of ids in a chunk. step: number of ids between the beginnings of two chunks. first: index of the
+     * first row of a chunk that is scored */
     size_t chunk, step, first;
     size_t chunks;
     const int32_t *ids;  /* ids of the text */
@@ -162,7 +162,8 @@ static int check(const fr_arguments *args) {
     return 0;
 }
 
-/* Decides how the text is cut: into chunks like the baseline's, or as the options say. */
+/* Decides how the text is cut into chunks. If there is a baseline, the chunks are the same as in its file. Otherwise
+ * the options decide. */
 static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t stride = 0;
     s->chunk = s->comparing ? s->baseline.chunk : fr_chunks_ids(loaded, args);
@@ -188,7 +189,7 @@ static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, co
     return 0;
 }
 
-/* Prepares the baseline's file: writes its header, or checks that it fits the model. */
+/* Prepares the baseline's file. A new file gets its header. A file that is read is checked against the model. */
 static int prepare_base(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t vocab = (size_t)fr_model_fact(loaded->model, FR_FACT_VOCAB);
     if (s->saving) fr_baseline_begin(&s->baseline, s->writer.file, s->ids, s->chunk, vocab, s->chunks);

@@ -1,5 +1,5 @@
-/* Implements forerun quantize: writes a model as GGUF with its matrices in another type, and its vision tower to a
- * file beside it. */
+/* Implements forerun quantize: writes a model as GGUF with its matrices in another type. If the model has a vision
+ * tower, the tower gets a file of its own in the same folder. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,8 +46,8 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
     return code;
 }
 
-/* Gives the path of the vision tower's file, mmproj-FILE in FILE's folder. NULL: FILE is no regular file, so no other
- * file can be beside it. */
+/* Gives the path of the vision tower's file, which is mmproj-FILE in the folder of FILE. Returns NULL if FILE is not a
+ * regular file, because the tower's file then has no folder. */
 static char *tower_path(const char *file) {
     struct stat found;
     if (strcmp(file, "-") == 0 || (stat(file, &found) == 0 && !S_ISREG(found.st_mode))) return NULL;
@@ -58,8 +58,9 @@ static char *tower_path(const char *file) {
     return path;
 }
 
-/* Writes the vision tower of MODEL's folder, or of the file that --mmproj names, beside the model's file. The tower is
- * written first, because it is small. *path: the tower's file, which the caller frees; NULL: there is none. */
+/* Writes the vision tower to the folder of the model's output file. The tower comes from MODEL's folder, or from the
+ * file that --mmproj names. It is written before the model, because it is small. *path: the tower's file, which the
+ * caller frees; NULL: there is none. */
 static int write_tower(const fr_arguments *args, const fr_options *options, fr_progress *progress, char **path) {
     const char *given = args->text[FR_ARG_MMPROJ], *type = args->text[FR_ARG_MMPROJ_TYPE];
     bool found = given != NULL, none = type && strcasecmp(type, "none") == 0;
@@ -85,8 +86,8 @@ static int write_tower(const fr_arguments *args, const fr_options *options, fr_p
     return write_file(given ? given : args->text[FR_ARG_MODEL], &how, options, progress, *path);
 }
 
-/* Writes the model's and the tower's file. If the model's file can't be written, a new file of the tower is removed
- * again. */
+/* Writes the model's file and the tower's file. If the model's file can't be written, the tower's file is removed
+ * again, except if it existed before. */
 static int write_both(const fr_arguments *args, const fr_options *options, fr_progress *progress) {
     char *tower = NULL, *place = tower_path(args->text[FR_ARG_OUT_FILE]);
     bool was_there = place && access(place, F_OK) == 0;

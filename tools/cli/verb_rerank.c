@@ -12,7 +12,7 @@ typedef struct ranked {
     float score;
 } ranked;
 
-/* Orders the highest score first. Documents with equal scores keep their order. */
+/* Comparison for qsort: the highest score comes first. Documents with equal scores keep their order. */
 static int compare(const void *one, const void *other) {
     const ranked *a = one, *b = other;
     if (a->score != b->score) return a->score < b->score ? 1 : -1;

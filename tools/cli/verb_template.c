@@ -36,8 +36,8 @@ int fr_verb_template(const fr_arguments *args) {
     if (!code) code = fr_chat_tools(args, &tools);
     if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, args);
     json_t *settings = fr_chat_settings(args, tools, false);
-    /* a misplaced system message is not moved; the template's error is reported, because the user can correct the
-     * file */
+    /* A system message at a wrong place is not moved. The template's error is reported instead, because the user can
+     * correct the file */
     if (!json_object_get(settings, "late_systems")) fr_json_put(settings, "late_systems", json_false());
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
         fr_note("%s", fr_chat_note(tokenizer, false));

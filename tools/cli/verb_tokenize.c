@@ -4,8 +4,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Prints an id, and the text that the id adds to the text of the id before it. before: the id before it; NULL if this
- * is the first id. Some tokenizers leave out a blank before the first id. */
+/* Prints an id, and the text by which it lengthens the text of the id before it. before: the id before it; NULL: it is
+ * the first id. The id before matters because some tokenizers leave out a blank at the beginning of a text. */
 static int print_piece(const fr_tokenizer *tokenizer, const int32_t *before, int32_t id) {
     int32_t both[2] = {before ? *before : id, id};
     char *first = NULL, *all = NULL;

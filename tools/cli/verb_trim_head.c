@@ -1,6 +1,6 @@
-/* Implements forerun trim-head: writes the ids that occur in a text, the most frequent first, for a drafter that
- * scores only the ids of this list (--draft-head FILE). The file is a line "forerun draft head 1", then an id on each
- * line. */
+/* Implements forerun trim-head: writes a list of the ids that occur in a text, the most frequent id first. A drafter
+ * can then score only the ids of this list (--draft-head FILE). The file has a line "forerun draft head 1", and then
+ * one id on each line. */
 #include <stdlib.h>
 
 #include "tools/cli/loaded.h"
@@ -17,14 +17,14 @@ static int by_id(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Orders by frequency. Of two equally frequent ids the lower one comes first. */
+/* Comparison for qsort: the more frequent id comes first. If two ids are equally frequent, the lower id comes first. */
 static int by_times(const void *a, const void *b) {
     const counted *x = a, *y = b;
     if (x->times != y->times) return x->times < y->times ? 1 : -1;
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Counts how often each id occurs, and sorts them by frequency. Gives the number of different ids. */
+/* Counts how often each id occurs, and sorts the ids by frequency. Gives the number of different ids. */
 static size_t count_ids(int32_t *ids, size_t count, counted *found) {
     size_t different = 0;
     qsort(ids, count, sizeof(*ids), by_id);

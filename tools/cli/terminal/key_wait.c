@@ -1,4 +1,4 @@
-/* Waits for keys and signals together, by a pipe into which signal handlers write (key_wait.h). */
+/* Waits for keys and signals together. The signal handlers write into a pipe for this purpose (key_wait.h). */
 #include "tools/cli/terminal/key_wait.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@ enum { SIGNALS = 6 };
 static const int signals[SIGNALS] = {SIGINT, SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 static int noted[2];
-static int ending; /* the SIGTERM or SIGHUP that fr_key_wait has returned; 0: none */
+static int ending; /* the SIGTERM or SIGHUP that fr_key_wait has returned; 0: it has returned none */
 
 static void note(int signal_number) {
     int error = errno;
     unsigned char byte = (unsigned char)signal_number;
-    /* If the pipe is full, this signal is lost. This does no harm: the pipe is then full of other signals, which
+    /* If the pipe is full, this signal is lost. That does no harm, because the pipe then holds other signals, which
      * fr_key_wait returns. */
     while (write(noted[1], &byte, 1) < 0 && errno == EINTR) continue;
     errno = error;

@@ -1,8 +1,9 @@
 /* Waits for keys on standard input, and for the signals that a person at a terminal sends.
  *
- * In: keys, Ctrl-C, Ctrl-Z, a terminal that changes its size or goes away, a process that was stopped and continues.
- * Out: the first of these that came. Signal handlers write to a pipe. One call waits for the pipe and the keys
- * together, so no signal between two keys is missed, whichever thread handles it. */
+ * In: keys, Ctrl-C, Ctrl-Z, a change of the terminal's size, the loss of the terminal, and the signal that a stopped
+ * process gets when it continues.
+ * Out: the one of these that came first. Signal handlers write to a pipe, and one call waits for the pipe and the keys
+ * together. So no signal between two keys is missed, even if another thread handles the signal. */
 #ifndef FR_TOOLS_CLI_TERMINAL_KEY_WAIT_H
 #define FR_TOOLS_CLI_TERMINAL_KEY_WAIT_H
 
@@ -20,11 +21,12 @@ enum {
 bool fr_key_wait_begin(void);
 void fr_key_wait_end(void);
 
-/* Waits up to this many milliseconds, or without limit if the number is negative. Gives the signal that came, or one
- * of FR_KEY_*. */
+/* Waits up to this many milliseconds. If the number is negative, the wait has no limit. Gives the signal that came, or
+ * one of FR_KEY_*. */
 int fr_key_wait(int milliseconds);
 
-/* Stops the process, as the recorded SIGTSTP would have done. Returns when the process continues. */
+/* Stops the process, as SIGTSTP would have done if fr_key_wait had not recorded it. Returns when the process
+ * continues. */
 void fr_key_wait_stop(void);
 
 #endif

@@ -16,11 +16,11 @@
 #include "tools/cli/output.h"
 #include "tools/cli/terminal/key_wait.h"
 
-/* REMEMBERED: the most lines that can be recalled. FOR_EVER: makes next_byte wait without a limit. REST_OF_KEY: the
- * milliseconds within which the bytes of one key come. */
+/* REMEMBERED: the most lines that can be recalled. FOR_EVER: a limit for next_byte that means no limit. REST_OF_KEY: a
+ * key may send several bytes, which all come within this many milliseconds. */
 enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 };
 
-/* Switches bracketed paste on and off. While it is on, the terminal puts marks around pasted text. */
+/* These bytes switch bracketed paste on and off. While it is on, the terminal puts marks around pasted text. */
 #define PASTE_ON  "\033[?2004h"
 #define PASTE_OFF "\033[?2004l"
 
@@ -35,7 +35,7 @@ struct fr_line_editor {
     char prompt[8];
     char *initial;  /* text that the line has before the first key; NULL: none */
     mbstate_t half; /* conversion state of a character of which some bytes were read */
-    /* bytes that were read to find a paste mark or to complete a character, and turned out to belong to neither; they
+    /* bytes that were read to find a paste mark or to complete a character, but turned out to be something else; they
      * are read again */
     char again[MARK + 1];
     size_t agains;
@@ -58,12 +58,12 @@ static void leave_terminal(fr_line_editor *editor) {
 
 /* ------------------------------------------------------------------------------------------------ between two lines */
 
-static volatile sig_atomic_t bracketed; /* bracketed paste is used between two lines */
+static volatile sig_atomic_t bracketed; /* bracketed paste is also on between two lines */
 
 static struct termios cooked; /* the terminal's settings while no line is edited */
 
-/* Turns bracketed paste on between two lines, or off again. While bracketed paste is on, keys are not echoed. If they
- * were, keys that are typed early, for the next line, would appear within a reply. */
+/* Switches bracketed paste on or off for the time between two lines. While it is on, keys are not echoed. Otherwise
+ * keys that are typed early, for the next line, would appear in the middle of a reply. */
 static void bracket(bool on) {
     const char *asks = on ? PASTE_ON : PASTE_OFF;
     struct termios hushed = cooked;
@@ -80,9 +80,9 @@ static void stop_bracketing(void) {
     bracketed = false;
 }
 
-/* Handles Ctrl-Z between two lines. The function restores the terminal's settings before this program is stopped, for
- * the program that uses the terminal meanwhile. When this program continues, the function changes the settings
- * again. */
+/* Handles Ctrl-Z between two lines. Before this program is stopped, the function restores the terminal's usual
+ * settings, because another program uses the terminal meanwhile. When this program continues, the function changes the
+ * settings again. */
 static void step_aside(int signal_number) {
     struct sigaction own, usual = {.sa_handler = SIG_DFL};
     sigset_t only;
@@ -120,8 +120,8 @@ static bool go_on_after(fr_line_editor *editor, int signal_number) {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the next byte, waiting for at most this many milliseconds. Gives 1 for a byte; 0 at the end of input or if no
- * byte came in time; -1 after an error, or if a signal ends the line. */
+/* Reads the next byte, and waits at most this many milliseconds for it. Returns 1 if there is a byte. Returns 0 at the
+ * end of input, or if no byte came in time. Returns -1 after an error, or if a signal ends the line. */
 static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     for (;;) {
         int came = fr_key_wait(milliseconds);
@@ -136,17 +136,17 @@ static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     }
 }
 
-/* Gives the character that replaces invalid bytes. It must be one that the locale can write, because libedit aborts on
- * any other. */
+/* Gives the character that replaces invalid bytes. The locale must be able to write this character, because libedit
+ * aborts on characters that the locale can't write. */
 static wchar_t replacement(void) {
     char bytes[MB_LEN_MAX];
     mbstate_t state = {0};
     return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
 }
 
-/* Adds a byte to a character. Invalid bytes become one replacement character: a single byte that can't begin a
- * character, or all bytes of a character that is broken off. Returns false if the character continues in the next
- * byte. *again: the byte must be read again, because it may begin the next character. */
+/* Adds a byte to a character. Invalid bytes become one replacement character. Invalid are a byte that can't begin a
+ * character, and the bytes of a character that another character interrupts. Returns false if the character continues
+ * in the next byte. *again: the byte must be read again, because it may begin the next character. */
 static bool take_byte(mbstate_t *half, char byte, wchar_t *character, bool *again) {
     bool begun = !mbsinit(half);
     size_t length = mbrtowc(character, &byte, 1, half);
@@ -174,7 +174,7 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     size_t count = 0;
     for (size_t i = 0; i < length;) {
         bool again, whole = take_byte(&half, bytes[i], &text[count], &again);
-        if (whole && text[count]) count++; /* a NUL would end the inserted text */
+        if (whole && text[count]) count++; /* a NUL would end the inserted text, so NULs are left out */
         i += !again;
     }
     if (!mbsinit(&half)) text[count++] = replacement();
@@ -183,7 +183,8 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     free(text);
 }
 
-/* Reads pasted text up to the mark after it, and inserts it. Gives 1, or next_byte's result if reading fails. */
+/* Reads pasted text up to the mark at its end, and inserts the text. Returns 1. If reading fails, returns next_byte's
+ * result. */
 static int paste(fr_line_editor *editor) {
     for (editor->length = 0;;) {
         char byte;
@@ -193,7 +194,7 @@ static int paste(fr_line_editor *editor) {
             editor->capacity = 2 * editor->capacity + 256;
             editor->pasted = fr_resize(editor->pasted, editor->capacity, 1);
         }
-        /* terminals send the Enter key for each end of a pasted line */
+        /* terminals send the byte of the Enter key for each line end in a pasted text */
         editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
         if (editor->length < MARK || memcmp(editor->pasted + editor->length - MARK, paste_end, MARK) != 0) continue;
         editor->length -= MARK;
@@ -202,8 +203,8 @@ static int paste(fr_line_editor *editor) {
     }
 }
 
-/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if the bytes are such a mark. Gives 0 if
- * they are no such mark; the bytes are then read again as keys. Gives -1 if the line ends here. */
+/* Reads the rest of a paste mark. Its first byte, an escape, was already read. Returns 1 if the bytes are a paste mark.
+ * Returns 0 if they are not; then they are read again as keys. Returns -1 if the line ends here. */
 static int begins_paste(fr_line_editor *editor) {
     char bytes[MARK];
     size_t count = 1;
@@ -220,7 +221,7 @@ static int begins_paste(fr_line_editor *editor) {
     return 0;
 }
 
-/* Reads the next byte of a key, like next_byte. *pasted: a paste was read instead, and its text was inserted. */
+/* Reads the next byte of a key, like next_byte. *pasted: true if pasted text came instead of a key; it was inserted. */
 static int next_key(fr_line_editor *editor, char *byte, bool *pasted) {
     *pasted = false;
     if (editor->agains) {
@@ -278,7 +279,7 @@ static bool can_edit(void) {
 fr_line_editor *fr_line_editor_open(void) {
     HistEvent event;
     if (!can_edit()) return NULL;
-    /* if the locale has no encoding or one of single bytes, characters are taken to be UTF-8 */
+    /* if the locale has no multi-byte encoding, characters are taken to be UTF-8 */
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
     fr_line_editor *editor = fr_resize(NULL, 1, sizeof(*editor));
     *editor = (fr_line_editor){.edit = el_init("forerun", stdin, stderr, stderr), .history = history_init()};
@@ -295,7 +296,7 @@ fr_line_editor *fr_line_editor_open(void) {
     el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* a tab is inserted, because pasted text may have tabs */
     el_set(editor->edit, EL_HIST, history, editor->history);
     el_source(editor->edit, NULL); /* reads the user's own settings from ~/.editrc */
-    /* SHOW_CHANGED is bound in both of libedit's key maps, because in libedit's vi mode both are used */
+    /* SHOW_CHANGED is bound in both key maps of libedit, because its vi mode uses both */
     el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
     el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
     struct sigaction before, action = {.sa_handler = step_aside, .sa_flags = SA_RESTART};
@@ -329,7 +330,7 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     editor->agains = 0;
     if (!fr_key_wait_begin()) return FR_LINE_END;
     bracketed = false;
-    /* this comes before the prompt is shown, so that keys typed at the prompt belong to this line */
+    /* this is done before the prompt is shown, so that keys that are typed at the prompt belong to this line */
     prepare_terminal(editor);
     *line = el_gets(editor->edit, &count);
     leave_terminal(editor);

@@ -1,10 +1,10 @@
-/* Reads a line that a person types on a terminal. The person can move the cursor in it, recall earlier lines, and drop
- * it with Ctrl-C.
+/* Reads a line that a person types on a terminal. The person can move the cursor in the line, recall earlier lines, and
+ * drop the line with Ctrl-C.
  *
- * In: keys from standard input, and a prompt. Both are shown on standard error. Out: the line, which may have line
- * ends if it was pasted. While a line is read, the terminal has settings of its own. Between two lines, and while
- * Ctrl-Z has stopped the command, the terminal has its usual settings. Between two lines, Ctrl-C therefore sends a
- * signal to the command. */
+ * In: keys from standard input, and a prompt. Both are shown on standard error. Out: the line, which may have line ends
+ * if it was pasted. While a line is read, the terminal has special settings. Between two lines, and while the command
+ * is stopped by Ctrl-Z, the terminal has its usual settings. So Ctrl-C sends a signal to the command if no line is
+ * being read. */
 #ifndef FR_TOOLS_CLI_TERMINAL_LINE_EDITOR_H
 #define FR_TOOLS_CLI_TERMINAL_LINE_EDITOR_H
 
@@ -12,8 +12,8 @@
 
 typedef struct fr_line_editor fr_line_editor;
 
-/* Opens an editor. NULL if lines can't be edited, because standard input or error is not a terminal, or the terminal
- * can't move its cursor. */
+/* Opens an editor. Returns NULL if lines can't be edited. This is so if standard input or standard error is not a
+ * terminal, or if the terminal can't move its cursor. */
 fr_line_editor *fr_line_editor_open(void);
 void fr_line_editor_close(fr_line_editor *editor);
 
@@ -23,10 +23,10 @@ typedef enum fr_line {
     FR_LINE_END,     /* Ctrl-D at the beginning of a line, a lost terminal, SIGTERM or SIGHUP */
 } fr_line;
 
-/* Puts this text into the next line, as if it had been typed. */
+/* Puts this text into the next line, as if the person had typed it. */
 void fr_line_editor_begin_with(fr_line_editor *editor, const char *text);
 
-/* Reads a line. *line includes the line end that was typed, and stays valid until the next call. prompt: at most 7
+/* Reads a line. *line ends with the line end that was typed, and is valid until the next call. prompt: at most 7
  * characters. */
 fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const char **line, size_t *length);
 

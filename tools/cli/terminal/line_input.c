@@ -34,7 +34,8 @@ static fr_line read_plain(fr_line_input *input) {
     return FR_LINE_TYPED;
 }
 
-/* Reads a line from a terminal without an editor. The terminal itself collects the line, and drops it at Ctrl-C. */
+/* Reads a line from a terminal without an editor. The terminal itself collects the line, and Ctrl-C makes the terminal
+ * drop it. */
 static fr_line read_terminal(fr_line_input *input, const char *prompt) {
     int came;
     if (!fr_key_wait_begin()) return FR_LINE_END;

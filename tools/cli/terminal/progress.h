@@ -1,5 +1,5 @@
-/* Shows one line on standard error while weights are read or a text is scored. It is rewritten in place and erased at
- * the end. Nothing is written if standard error is no terminal. */
+/* Shows one line of progress on standard error while weights are read or a text is scored. The line is rewritten in
+ * place and erased at the end. If standard error is not a terminal, nothing is written. */
 #ifndef FR_TOOLS_CLI_TERMINAL_PROGRESS_H
 #define FR_TOOLS_CLI_TERMINAL_PROGRESS_H
 
@@ -14,11 +14,12 @@ typedef struct fr_progress {
 
 fr_progress fr_progress_begin(const char *doing, bool quiet);
 
-/* Shows the progress (an fr_progress_fn whose context is the fr_progress). Its result never aborts the work. */
+/* Shows the progress (an fr_progress_fn whose context is the fr_progress). The result always means that the work goes
+ * on. */
 bool fr_progress_show(void *context, uint64_t done, uint64_t total);
 
 /* Shows the progress as a percentage of `things`, such as "scoring  12% of 40 chunks". so_far: an interim result that
- * is added, or "". */
+ * is shown at the end of the line; "": none. */
 void fr_progress_count(fr_progress *progress, uint64_t done, uint64_t total, const char *things, const char *so_far);
 void fr_progress_end(fr_progress *progress);
 

@@ -1,4 +1,4 @@
-/* Moves words to the next line of a terminal (word_wrap.h). */
+/* Moves words that are too long for a terminal's line to the next line (word_wrap.h). */
 #include "tools/cli/terminal/word_wrap.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* NARROWEST: the fewest columns of a terminal on which text is wrapped. TAB: columns between two tab stops. CHARACTER:
- * the most bytes of a character in UTF-8. */
+/* NARROWEST: text is wrapped only on terminals with at least this many columns. TAB: columns between two tab stops.
+ * CHARACTER: the most bytes of a character in UTF-8. */
 enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 };
 
 bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
@@ -21,8 +21,8 @@ bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
     return true;
 }
 
-/* Gives the number of bytes that follow the first byte of a character. The result is 0 for a byte that is a character
- * by itself, or that can't begin one. */
+/* Gives the number of bytes that follow the first byte of a character. If this byte is a whole character, or can't
+ * begin a character, the result is 0. */
 static size_t count_following(unsigned char first) {
     if (first < 0xc0 || first >= 0xf8) return 0;
     return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
@@ -48,8 +48,9 @@ static void end_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     wrap->column = 0;
 }
 
-/* Begins a new line for the character at the end of the word. If the line has other words, the whole word moves to the
- * new line. The last column of a line stays free, because terminals differ in where they place the cursor after it. */
+/* Begins a new line for the character at the end of the word. If the word is not the first one of its line, the whole
+ * word moves to the new line. The last column of a line stays free, because terminals differ in where they place the
+ * cursor after the last column. */
 static void break_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     size_t shown = wrap->character;
     bool whole_line = wrap->width == wrap->column;
@@ -80,7 +81,7 @@ static void add_blank(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put 
     }
 }
 
-/* Writes the last character of the word. It may be incomplete if the text ends there. */
+/* Writes the last character of the word. If the text ends there, the character may be incomplete. */
 static void put_character(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     for (size_t i = wrap->character; i < wrap->length; i++) put(context, wrap->word[i], wrap->accepted[i]);
 }
@@ -106,12 +107,12 @@ void fr_word_wrap_feed(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put
     }
     wrap->word[wrap->length] = byte;
     wrap->accepted[wrap->length++] = accepted;
-    if (wrap->missing > 0) return; /* a character is only written once it is complete */
+    if (wrap->missing > 0) return; /* a character is written only when it is complete */
     size_t width = measure(wrap);
     if (wrap->column + width >= wrap->columns) break_line(wrap, put, context);
     put_character(wrap, put, context);
     wrap->column += width;
     wrap->width += width;
-    /* a line of Chinese or Japanese may end after any character, so the word ends here */
+    /* a line of Chinese or Japanese may be broken after any character, so the word ends here */
     if (width == 2) forget_word(wrap);
 }
