@@ -9,7 +9,8 @@
 #define HUGE_PAGE  ((size_t)2 << 20)
 #define SMALL_PAGE ((size_t)64 << 10) /* a multiple of the page size on every system */
 
-/* Marks the arena as full for good; a measuring arena then reports SIZE_MAX, which no block can have. */
+/* Marks the arena as full for good. An arena that only measures then reports SIZE_MAX, a size that no block can
+ * have. */
 static void *refuse(fr_arena *arena) {
     arena->overflow = true;
     arena->used = arena->base ? arena->size : SIZE_MAX;

@@ -16,9 +16,10 @@ typedef struct fr_arena {
                     * SIZE_MAX */
 } fr_arena;
 
-/* Gives count * item bytes, aligned to 64 bytes. A measuring arena only counts them and returns NULL. If the bytes do
- * not fit, or their number overflows, the call sets `overflow` and returns NULL. The caller of a measuring arena need
- * not check the flag: after an overflow it measures SIZE_MAX, which fr_arena_open refuses. */
+/* Gives `count` items of `item` bytes each, aligned to 64 bytes. A measuring arena only counts the bytes and returns
+ * NULL. If the bytes do not fit, or their number overflows, the call sets `overflow` and returns NULL. The caller of a
+ * measuring arena need not check the flag: after an overflow the measured size is SIZE_MAX, which fr_arena_open
+ * refuses. */
 void *fr_arena_take(fr_arena *arena, size_t count, size_t item);
 
 /* Returns FR_MEMORY if any piece was refused. Code that lays out an arena ends with this call, so that a refusal

@@ -48,8 +48,8 @@ static bool count_cores(const fr_machine *machine, counts *c) {
     return any;
 }
 
-/* Finds the place on the node whose core has the fewest pinned threads. Among equal cores it is the place that has the
- * fewest threads itself, and among equal places the first one. */
+/* Finds a place on the node for one more thread: the place whose core has the fewest pinned threads. If cores are
+ * equal, the place with the fewest threads of its own is chosen, and if places are equal too, the first one. */
 static size_t find_place(const fr_machine *machine, int node, bool nodes, const counts *c) {
     size_t best = machine->count;
     for (size_t i = 0; i < machine->count; i++) {

@@ -1,4 +1,5 @@
-/* Reads the calling thread's schedstat (cpu_wait.h): "nanoseconds on a CPU, nanoseconds waiting for one, turns". */
+/* Reads the calling thread's schedstat (cpu_wait.h): "nanoseconds on a CPU, nanoseconds waiting for one, time
+ * slices". */
 #include "base/cpu_wait.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Measures for how long the calling thread, since it started, could have run but had no CPU.
  *
- * In: the system's account of it (schedstat). Out: nanoseconds, or -1 if the system keeps no account. A call takes
- * some microseconds. */
+ * In: the file schedstat, in which the system counts this time. Out: nanoseconds, or -1 if the system does not count. A
+ * call takes some microseconds. */
 #ifndef FR_BASE_CPU_WAIT_H
 #define FR_BASE_CPU_WAIT_H
 

@@ -12,9 +12,9 @@
 
 /* Limits how long a waiting thread spins, in nanoseconds. SPIN_NANOSECONDS is long enough for threads that finish a
  * step at slightly different times, and for the work that a caller does between two runs. A sleeping thread runs again
- * 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5). Within a run the limit is SPIN_USUALS times the
- * usual wait, if that is between SPIN_LEAST and SPIN_NANOSECONDS. A wait far longer than usual means that the awaited
- * thread has lost its core; it may even be queued for the core of the thread that waits. */
+ * 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5). Within a run a thread spins for SPIN_USUALS times
+ * the usual wait, but at least for SPIN_LEAST and at most for SPIN_NANOSECONDS. If a wait takes far longer than usual,
+ * the awaited thread has lost its core. It may even be queued for the core of the thread that waits. */
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST       20000
 #define SPIN_USUALS      8
@@ -24,11 +24,11 @@
 #define YIELDS           4
 #define YIELD_AFTER      10000 /* ns until an unpinned thread yields: the awaited thread may need its CPU */
 
-/* Bounds for yields on a CPU that another program keeps busy, in nanoseconds. On such a CPU a yield gives that program
- * a turn of 3 ms. Since 6.18, Linux also makes the thread that yields pay for that time afterwards, so a team that
- * yields at each barrier would nearly stop. After a yield of more than LONG_YIELD_NANOSECONDS, a waiting thread
- * therefore sleeps instead of yielding: for CROWDED_FIRST, and after each further long yield for twice as long, at
- * most CROWDED_MAX. */
+/* Bounds for yields on a CPU that another program keeps busy, in nanoseconds. On such a CPU a yield lets that program
+ * run for 3 ms. Since version 6.18, Linux also makes the thread that yields pay for that time afterwards, so a team
+ * that yields at each barrier would nearly stop. After a yield of more than LONG_YIELD_NANOSECONDS, a waiting thread
+ * therefore sleeps instead of yielding. It does so for CROWDED_FIRST. Each further long yield doubles the time, up to
+ * CROWDED_MAX. */
 #define LONG_YIELD_NANOSECONDS 500000
 #define CROWDED_FIRST          20000000
 #define CROWDED_MAX            250000000
@@ -91,8 +91,8 @@ static bool reached_in_a_look(fr_epoch *epoch, uint32_t wanted) {
     return false;
 }
 
-/* Returns true if another thread may have work for this CPU. If the thread is pinned, that is a thread of another
- * session on the same CPU. If threads are not pinned, it may be the awaited thread itself. */
+/* Returns true if another thread may have work for this CPU. If the calling thread is pinned, the other thread is one
+ * of another session, pinned to the same CPU. If threads are not pinned, the other thread may be the awaited one. */
 static bool should_yield(const fr_waiter *own, int64_t began, int64_t now) {
     if (own->cpu >= 0) return fr_core_is_shared(own->cpu);
     return now - began >= YIELD_AFTER || now < own->crowded_until;

@@ -1,11 +1,11 @@
 /* Counts epochs, which one thread advances and other threads wait for.
  *
- * In: a word with one writer, which counts the epochs. Out: a thread that waits for an epoch goes on once the word has
- * reached it. The thread then sees everything that was written before. A waiting thread spins first, about as long as
- * a wait usually takes, then sleeps (sleep.h).
+ * In: a word that counts the epochs and that only one thread writes. Out: a thread that waits for an epoch goes on once
+ * the word has reached it. The thread then sees everything that the writer wrote before it advanced the word. A waiting
+ * thread spins first, about as long as a wait usually takes, then sleeps (sleep.h).
  *
  * The low bit of a word says that a thread sleeps on it; the other bits count. Bit and count change in one atomic
- * operation, so no wake-up is lost and none is sent needlessly. Counts wrap around: no thread waits for an epoch far
+ * operation, so no wake-up is lost and none is sent needlessly. Counts wrap around. No thread waits for an epoch far
  * ahead, so the sign of a difference tells which of two counts is ahead. */
 #ifndef FR_BASE_EPOCH_H
 #define FR_BASE_EPOCH_H

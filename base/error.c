@@ -59,7 +59,7 @@ static void write_line(char *line, size_t size, const char *format, va_list argu
 }
 
 static void fail(fr_option about, const char *format, va_list arguments) {
-    char line[LINE_SIZE]; /* formatted apart from last_error, because the arguments may point into its old line */
+    char line[LINE_SIZE]; /* a separate buffer, because the arguments may point into last_error */
     write_line(line, sizeof line, format, arguments);
     memcpy(last_error, line, sizeof line);
     last_about = about;

@@ -1,8 +1,8 @@
 /* Reports failures: a function returns a status and leaves one error line in its thread.
  *
- * In: a status and a printf format. Out: the status; fr_last_error() gives the line. The line is cut at 511 bytes, and
- * control characters (a hostile tensor name, say) are written as '?', so that it stays one line. fr_fail_also adds a
- * second line, after a line feed, that says what would work instead. */
+ * In: a status and a printf format. Out: the status; fr_last_error() gives the line. The line is cut at 511 bytes.
+ * Control characters, which a hostile tensor name may contain, are written as '?', so that the output stays one line.
+ * fr_fail_also adds a second line, after a line feed, that says what would work instead. */
 #ifndef FR_BASE_ERROR_H
 #define FR_BASE_ERROR_H
 
@@ -40,7 +40,7 @@ typedef struct fr_failure {
 /* Copies the status that the calling thread's last call returned, and its error line. */
 fr_failure fr_failure_keep(fr_status status);
 
-/* Makes that failure the calling thread's last one and returns its status. Does nothing if the status is FR_OK. */
+/* Makes a kept failure the calling thread's last one and returns its status. Does nothing if the status is FR_OK. */
 fr_status fr_failure_raise(const fr_failure *failure);
 
 /* Returns from the calling function if the call fails. It is a macro because a function can't return from its

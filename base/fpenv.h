@@ -10,7 +10,8 @@
 /* Sets the default control word and returns the word that it replaces. */
 uint64_t fr_fpenv_enter(void);
 
-/* Restores the caller's word with the exception flags that it had: the library's own flags are dropped. */
+/* Restores the caller's word, including its exception flags. Flags that the library's computations raised are
+ * dropped. */
 void fr_fpenv_leave(uint64_t word);
 
 #endif

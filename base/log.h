@@ -1,7 +1,7 @@
 /* Passes log lines to the function that the application has set.
  *
- * In: printf formats, from the thread that called into the library. Out: calls of the log function that the options
- * had when the model, drafter or session was opened; without one, lines are dropped. */
+ * In: printf formats, from the thread that called into the library. Out: calls of the log function that the options had
+ * when the model, drafter or session was opened. If the options had no log function, lines are dropped. */
 #ifndef FR_BASE_LOG_H
 #define FR_BASE_LOG_H
 

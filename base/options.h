@@ -1,7 +1,7 @@
 /* Keeps the settings in the form that the library reads.
  *
  * In: fr_options_set calls, each checked for range (api/option_words.c handles options that take words). Out: plain
- * values with defaults filled in; -1 if the default depends on the model or the machine. */
+ * values with defaults filled in. A value of -1 means that the default depends on the model or the machine. */
 #ifndef FR_BASE_OPTIONS_H
 #define FR_BASE_OPTIONS_H
 
@@ -70,7 +70,7 @@ struct fr_options {
     size_t bias_count;
     uint8_t filters[FR_FILTER_COUNT]; /* the samplers to apply, in order */
     size_t filter_count;
-    bool filters_given; /* false: the default samplers in their default order */
+    bool filters_given; /* "whole", "auto", a number of token ids, or the path of a list of ids; "" means "whole" */
     fr_breakers breakers;
     char isa[16];                    /* "" for the best instruction set of this machine */
     char spec_type[64];              /* "" for the type that the drafter's files imply */
@@ -96,7 +96,8 @@ typedef struct fr_option_bounds {
     const char *name;
     fr_option_kind kind;
     struct {
-        int64_t low, high, fallback; /* fallback: the default, also of an option whose words are stored as numbers */
+        int64_t low, high, fallback; /* fallback: the default; for an option that takes words, the number that stands
+                                      * for the default word */
     } whole;
     struct {
         double low, high, fallback;
@@ -109,10 +110,10 @@ extern const fr_option_bounds fr_options_bounds[];
 /* Copies the options; NULL gives the defaults. */
 fr_options fr_options_resolve(const fr_options *options);
 
-/* Gives the numbers of the samplers by their names. */
+/* Gives the samplers' numeric settings as a struct whose members have the samplers' names. */
 fr_sampler_settings fr_options_sampling(const fr_options *options);
 
-/* Gives options that were copied by value a copy of the biases of their own. It is freed with the options. After
+/* Gives options that were copied by value their own copy of the biases, which is freed with the options. After
  * FR_MEMORY the options have no biases. */
 fr_status fr_options_own_biases(fr_options *options);
 

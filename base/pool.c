@@ -38,7 +38,7 @@
  * one thread calls. */
 #define FAN ((size_t)4)
 
-/* Limits how often a run is watched, because watching costs each thread 5 us. */
+/* Nanoseconds between two runs that are watched. Not every run is watched, because watching costs each thread 5 us. */
 #define WATCH_NANOSECONDS 10000000
 
 typedef struct member {

@@ -2,10 +2,10 @@
  * cores.
  *
  * In: CPUs that this process starts or stops using. Out: true if another process uses a CPU. The record is advisory.
- * Each CPU is a byte of a file in the user's runtime folder, and a process locks the bytes of its CPUs. The folder is
- * /run/user/UID, else /tmp/forerun-UID, which must belong to the user and be writable by no other user. The system
- * releases the locks however the process ends. Without such a folder the CPUs of other processes are unknown. One
- * caller at a time. */
+ * Each CPU is a byte of a file in the user's runtime folder, and a process locks the bytes of its CPUs. The system
+ * releases the locks however the process ends. The folder is /run/user/UID. If that folder is missing, it is
+ * /tmp/forerun-UID. Either must belong to the user and be writable by no other user. Without such a folder the CPUs of
+ * other processes are unknown. One caller at a time. */
 #ifndef FR_BASE_PROCESS_REGISTRY_H
 #define FR_BASE_PROCESS_REGISTRY_H
 

@@ -1,12 +1,13 @@
-/* Connects the processes that run one model together: the ranks of a job. Each has the whole state of the program.
+/* Connects the processes that run one model together: the ranks of a job. Each rank has the whole state of the program.
  *
  * In: a job that the system started (ranks_mpi.c: MPI's; ranks_none.c: builds without MPI). Out: rows whose columns
  * were computed by different ranks become complete on all ranks; bytes of rank 0 reach all ranks. All ranks make the
  * same calls in the same order, each from one thread at a time; a call waits for the other ranks.
  *
- * The first failure (a rank that has gone or is silent for too long) is permanent: every later call returns at once
- * and leaves rows and bytes undefined, and fr_ranks_check gives the failure. So a team in the middle of a forward need
- * not check for it. NULL means a process alone: it is rank 0 of 1, and never waits. */
+ * A job fails when a rank's process has ended or is silent for too long. The first failure is permanent: every later
+ * call returns at once and leaves rows and bytes undefined, and fr_ranks_check gives the failure. So a team in the
+ * middle of a forward pass need not check for a failure. If `ranks` is NULL, the process is alone: it is rank 0 of 1,
+ * and never waits. */
 #ifndef FR_BASE_RANKS_H
 #define FR_BASE_RANKS_H
 
@@ -35,8 +36,8 @@ typedef struct fr_ranks_traffic {
     double seconds;           /* time spent in calls that wait for other ranks */
 } fr_ranks_traffic;
 
-/* Numbers the parts of a forward whose traffic is counted apart: each layer has its own number. FR_RANKS_ELSEWHERE
- * counts the traffic outside of layers, and that of layers beyond the last number. */
+/* Numbers the parts of a forward pass. Traffic is counted separately for each part. Each layer has its own number.
+ * FR_RANKS_ELSEWHERE counts the traffic outside of layers, and the traffic of layers beyond the last number. */
 #define FR_RANKS_PLACES    257
 #define FR_RANKS_ELSEWHERE (FR_RANKS_PLACES - 1)
 
@@ -71,12 +72,12 @@ void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_begin(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 
-/* Gathers one row, of which each rank has computed `size` bytes. */
+/* Gathers one row. Each rank has computed `size` bytes of it. */
 void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 
-/* Copies blocks of rank `from` into those of rank `to`, or of all ranks (FR_RANKS_ALL), in one message. Other ranks do
- * nothing, and nothing is sent if there are no bytes. A receiver waits without a timeout, as in fr_ranks_meet, because
- * `from` may work for long before it sends. */
+/* Copies blocks of rank `from` to the blocks of rank `to`, in one message. FR_RANKS_ALL as `to` means all other ranks.
+ * A rank that neither sends nor receives does nothing, and nothing is sent if there are no bytes. A receiver waits
+ * without a timeout, as in fr_ranks_meet, because `from` may work for long before it sends. */
 #define FR_RANKS_ALL SIZE_MAX
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
 
@@ -111,17 +112,17 @@ typedef void fr_ranks_line_fn(const char *line);
 void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 
 /* Handles a signal that ends the process; handlers of such signals call it. Returns true if the process should end by
- * this signal; if `pass` is true the other ranks are told, and end by it too. Returns false if the job has failed,
- * because the signal then only comes from the program that started the ranks: after a failure that program sends a
- * signal to the remaining ranks. */
+ * this signal. If `pass` is true, the other ranks are told of the signal, and end by it too. Returns false if the job
+ * has failed, because the signal then only comes from the program that started the ranks: after a failure that program
+ * sends a signal to the remaining ranks. */
 bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass);
 
-/* Leaves the job at the end of the process. code: the process's exit status; line: its last error line, "" for none.
- * If all ranks end with success, or all with the same failure, they leave together. If only some end, the error line
- * of one of them goes to rank 0. The calls of rank 0 then fail with that line, and the job is ended. say: prints
- * another rank's failure line. It is called if this rank must print that line and has not printed it as its own
- * failure. Rank 0 prints the lines of the other ranks, and rank 1 prints that of rank 0. Returns the exit status,
- * which is not 0 if any rank's is not; it may not return. */
+/* Leaves the job at the end of the process. code: the process's exit status; line: its last error line, "" for none. If
+ * all ranks end with success, or all with the same failure, they leave together. If only some end, the error line of
+ * one of them goes to rank 0. The calls of rank 0 then fail with that line, and the job is ended. say: prints another
+ * rank's failure line. It is called if this rank must print that line and has not printed it as its own failure. Rank 0
+ * prints the lines of the other ranks, and rank 1 prints that of rank 0. The call returns the exit status, which is 0
+ * only if every rank's status is 0. If the job is ended, the call may not return. */
 int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, fr_ranks_line_fn *say);
 
 #endif

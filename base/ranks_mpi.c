@@ -2,13 +2,13 @@
  *
  * A gather is a message from each rank to each other one, sent and received without blocking and polled: MPI's own
  * collectives would wait forever for a rank that has gone. While a rank polls, it also checks what its watching thread
- * has heard of the others (ranks_watch.h). Messages between two ranks keep their order, so one tag serves all.
+ * has heard of the others (ranks_watch.h). Messages between two ranks keep their order, so all messages use one tag.
  *
  *      rows     [own columns] -> packed ->  to every rank      packed columns of every other rank -> rows
  *      bytes    rank 0 -> every rank
  *
- * A process that ends tells the other ranks. If all of them end, MPI is finalized; else the job is aborted, by rank 0
- * if it is still running. */
+ * A process that ends tells the other ranks. If all of them end, MPI is finalized. Otherwise the job is aborted. Rank 0
+ * aborts it if rank 0 is still running. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Tells the processes of a job when one of them fails, hangs or ends. It does not use the messages of their work
- * (ranks_mpi.c).
+/* Tells the processes of a job when one of them fails, hangs or ends. Its messages are separate from those by which the
+ * ranks exchange rows (ranks_mpi.c).
  *
  * In: the ranks' hosts, and the address of rank 0. Out: the job's first failure, which all ranks get. Every rank has a
  * TCP connection to rank 0, and a thread that listens to it:
@@ -7,8 +7,9 @@
  *      rank r -> 0   alive, at intervals; leaving, with its exit status and last line; ending by a signal
  *      0 -> rank r   alive; the job's failure; ending by a signal; all are leaving
  *
- * If a connection closes before its rank has said that it leaves or ends by a signal, the process has gone. If a rank
- * is silent, its process or machine hangs. Both fail the job, with a line that names the rank and its host. */
+ * A connection may close before its rank has said that it leaves or ends by a signal. The process of that rank has then
+ * gone. If a rank is silent, its process or machine hangs. In either case the job fails, with a line that names the
+ * rank and its host. */
 #ifndef FR_BASE_RANKS_WATCH_H
 #define FR_BASE_RANKS_WATCH_H
 
@@ -52,16 +53,17 @@ fr_status fr_watch_check(const fr_watch *watch);
  * to all ranks. */
 void fr_watch_fail(fr_watch *watch, fr_status status);
 
-/* If the job has not failed yet, fails it because `rank` has gone or is silent. Rank 0 sends the failure to all
+/* Fails the job because `rank` has gone or is silent, if the job has not failed before. Rank 0 sends the failure to all
  * ranks. */
 void fr_watch_miss(fr_watch *watch, int rank, fr_status status);
 
-/* Has the watching thread call end(line) if the process hasn't begun to leave within `seconds` after the job's
+/* Makes the watching thread call end(line) if the process hasn't begun to leave within `seconds` after the job's
  * failure. line: the line to print, NULL if another rank prints it (fr_watch_says). */
 typedef void fr_watch_end_fn(const char *line);
 void fr_watch_end_late(fr_watch *watch, double seconds, fr_watch_end_fn *end);
 
-/* Returns true if this rank has to print the job's failure: rank 0, or rank 1 if rank 0 is the one that has gone. */
+/* Returns true if this rank has to print the job's failure. Rank 0 prints it. If rank 0 is the rank that has gone, rank
+ * 1 prints it. */
 bool fr_watch_says(const fr_watch *watch);
 
 /* Handles, in a signal handler, a signal that ends this process. After a rank has failed, the program that started the
@@ -70,11 +72,11 @@ bool fr_watch_says(const fr_watch *watch);
  * the process should end by the job's failure. */
 bool fr_watch_struck(fr_watch *watch, int signal_number, bool pass);
 
-/* Tells the other ranks that the process is about to end with this exit status and last line, and waits for them for
- * at most `seconds`. Returns true if all are leaving. */
+/* Tells the other ranks that the process is about to end with this exit status and last line. Waits at most `seconds`
+ * until the other ranks leave too, and returns true if all ranks are leaving. */
 bool fr_watch_leave(fr_watch *watch, int code, const char *line, double seconds);
 
-/* Gives the signal that ends another rank, 0 for none. */
+/* Gives the signal that ends another rank; 0 means that no rank is ended by a signal. */
 int fr_watch_signal(const fr_watch *watch);
 
 #endif

@@ -1,7 +1,7 @@
 /* Computes SHA-256 digests (FIPS 180-4): no way is known to find two inputs with the same digest.
  *
- * In: bytes, in pieces. Out: 32 bytes that stand for all of them. If no attacker gains from equal digests, hash.h is
- * faster. */
+ * In: bytes, in pieces. Out: a digest of 32 bytes for all pieces together. Where no attacker gains from equal digests,
+ * hash.h is faster. */
 #ifndef FR_BASE_SHA256_H
 #define FR_BASE_SHA256_H
 
@@ -13,7 +13,7 @@ enum { FR_SHA256_BYTES = 32, FR_SHA256_BLOCK = 64 };
 typedef struct fr_sha256 {
     uint32_t state[8];
     uint64_t size;                  /* bytes added so far */
-    uint8_t block[FR_SHA256_BLOCK]; /* the last bytes, which do not fill a block yet */
+    uint8_t block[FR_SHA256_BLOCK]; /* the bytes at the end of the input so far, which do not fill a block yet */
 } fr_sha256;
 
 fr_sha256 fr_sha256_begin(void);

@@ -1,8 +1,8 @@
 /* Lets threads sleep until another thread changes a word.
  *
- * In: a word that several threads share. Out: a thread sleeps while the word has a value, and is woken after the word
- * has changed. One file of two is compiled, as SLEEP= of the Makefile says: sleep_futex.c, which needs Linux, or
- * sleep_condition.c, which needs no more than POSIX. */
+ * In: a word that several threads share. Out: a thread sleeps while the word has a given value, and is woken after the
+ * word has changed. The Makefile's SLEEP= chooses which of two files is compiled: sleep_futex.c, which needs Linux, or
+ * sleep_condition.c, which needs only POSIX. */
 #ifndef FR_BASE_SLEEP_H
 #define FR_BASE_SLEEP_H
 

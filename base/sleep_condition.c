@@ -1,9 +1,9 @@
 /* Implements sleep.h with condition variables, for systems without futexes.
  *
- * There are fewer condition variables than words; the address of a word chooses its condition variable. A thread
- * compares the word while it holds the lock, and a thread that wakes others takes the same lock. So no wake-up can
- * come between a thread's look at the word and its sleep. A thread whose condition variable is signalled for another
- * word returns early. */
+ * There are fewer condition variables than words, so several words share one; the address of a word chooses its
+ * condition variable. A thread compares the word while it holds the lock, and a thread that wakes others takes the same
+ * lock. So no wake-up can come between a thread's look at the word and its sleep. If a condition variable is signalled
+ * for one word, threads that sleep on another word of the same variable return early. */
 #include <pthread.h>
 
 #include "base/sleep.h"
@@ -20,8 +20,8 @@ typedef struct bed {
 
 static bed beds[BEDS] = {MADE, MADE, MADE, MADE, MADE, MADE, MADE, MADE};
 
-/* Chooses the lock and condition variable by the word's cache line (its address / 64), because words that many threads
- * read are on cache lines of their own. */
+/* Chooses a word's lock and condition variable by the word's cache line (its address / 64). Words that many threads
+ * read are on cache lines of their own, so they rarely share a lock. */
 static bed *bed_of(_Atomic uint32_t *word) {
     return &beds[(uintptr_t)word / 64 % BEDS];
 }

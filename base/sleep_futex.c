@@ -1,4 +1,4 @@
-/* Implements sleep.h with futexes, in which Linux itself compares the word. */
+/* Implements sleep.h with futexes. The futex call of Linux compares the word and sleeps in one step. */
 #include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>

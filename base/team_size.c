@@ -4,13 +4,14 @@
  *     settled -- some are parked, time is up -----> trial of one more - as fast --> settled on it
  *                                                               \---- else -----> settled as before, for longer
  *
- * A trial compares the time of its jobs with the time that the same kinds of jobs took before. It compares sums, so
- * long jobs count most. The time that threads wait for a core decides how many are parked at once: parking one is not
- * always enough, for example seven threads beside three busy loops are no faster than eight. */
+ * A trial compares the time of its jobs with the time that the same kinds of jobs took before. It compares sums of
+ * times, so long jobs count most. The time that threads wait for a core decides how many threads are parked at once,
+ * because parking one is not always enough. For example, if three busy loops run on the same cores, seven threads are
+ * no faster than eight. */
 #include "base/team_size.h"
 
 #define MILLISECOND  INT64_C(1000000)
-#define WATCH        (100 * MILLISECOND) /* waiting is judged once watched jobs have run this long: 30 time slices */
+#define WATCH        (100 * MILLISECOND) /* waits are judged once watched jobs have run this long (30 time slices) */
 #define TRIAL        (100 * MILLISECOND) /* least job time of a trial */
 #define TRIAL_JOBS   3                   /* least number of jobs of a trial */
 #define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much time ends early */
@@ -19,11 +20,11 @@
 #define PERIOD_MAX   (2000 * MILLISECOND)   /* largest delay that doubling gives */
 #define COST_SHARE   0.04                   /* share of the possible gain that trials may cost */
 #define COST_MAX     (6000.0 * MILLISECOND) /* largest delay that the cost of a trial gives */
-#define FAR_SLOWER   1.15 /* below this share of the expected time, a failed trial makes the next park more threads */
+#define FAR_SLOWER   1.15 /* a failed trial below this share of its expected time makes the next one park more */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
 #define CROWDED 0.1  /* threads are parked if they wait for a core for this share of the time */
-#define FREE    0.05 /* parked threads may come back if the others wait for less than this */
+#define FREE    0.05 /* parked threads may come back if the others wait for less than this share */
 #define FASTER  0.97 /* a trial is kept if its jobs take less than this share of their expected time */
 #define AS_FAST 1.02 /* if threads hardly wait, a trial of more threads is kept below this share of its expected time */
 
@@ -59,8 +60,8 @@ static void put_off(fr_team_size_patience *patience, int64_t now, double cost) {
     patience->period = 2 * patience->period < PERIOD_MAX ? 2 * patience->period : PERIOD_MAX;
 }
 
-/* Keeps the tried number of threads. The next trial in the same direction may follow at once. A trial in the other
- * direction waits for FIRST_PERIOD. */
+/* Makes the number of threads that the trial used the new settled number. The next trial in the same direction may
+ * follow at once. A trial in the other direction waits for FIRST_PERIOD. */
 static void settle(fr_team_size *team_size, int64_t now) {
     double ratio = team_size->tried ? team_size->actual / team_size->expected : 1;
     bool fewer = team_size->taking < team_size->settled;
@@ -92,8 +93,9 @@ static bool is_better(const fr_team_size *team_size) {
     return team_size->taking > team_size->settled && ratio < AS_FAST && team_size->in_line < FREE * team_size->watched;
 }
 
-/* Returns true if parked threads may come back without a comparison of times. Threads then hardly ever wait for a
- * core, so no other program wants the cores. This brings back all threads even if only unknown kinds of jobs run. */
+/* Returns true if parked threads may come back without a comparison of times. The condition is that threads hardly ever
+ * wait for a core, so no other program wants the cores. This rule brings back all threads even if only unknown kinds of
+ * jobs run. */
 static bool nobody_waits(const fr_team_size *team_size) {
     return team_size->taking > team_size->settled && team_size->watched > 0 &&
            team_size->in_line < FREE * team_size->watched;
@@ -114,8 +116,8 @@ static void look_at_trial(fr_team_size *team_size, int64_t now) {
         turn_back(team_size, now);
 }
 
-/* Gives the number of threads to park. If a thread and another program want the same core, the thread waits for half
- * of the time. So twice as many threads compete with other programs as wait at any one time. */
+/* Gives the number of threads to park. A thread that shares a core with another program waits for half of the time. So
+ * the number of threads that share a core is twice the average number of threads that wait. */
 static size_t fewer_by(const fr_team_size *team_size) {
     size_t most = team_size->settled - 1, in_the_way = (size_t)(2 * team_size->in_line / team_size->watched + 0.5);
     size_t by = (in_the_way ? in_the_way : 1) * team_size->stride;

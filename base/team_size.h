@@ -2,10 +2,10 @@
  *
  * In: the kind of each job (jobs of one kind take about equally long), its time, and how long its threads waited for a
  * core while they had work. Out: the number of threads for the next job. A barrier waits for the last thread, so one
- * thread that gets half a core halves the speed of all, and without it the remaining threads are often faster. This is
- * decided by trial: if threads wait for a core, one is parked for a while, and it stays parked if the same jobs then
- * take less time. A parked thread is tried again at increasing intervals. If no thread waits for a core, none is
- * parked. Pure: it reads no clock. */
+ * thread that gets half a core halves the speed of all threads. Without that thread the others are often faster. Trials
+ * decide: if threads wait for a core, one is parked for a while, and it stays parked if the same jobs then take less
+ * time. A parked thread is tried again at increasing intervals. If no thread waits for a core, none is parked. Pure: it
+ * reads no clock. */
 #ifndef FR_BASE_TEAM_SIZE_H
 #define FR_BASE_TEAM_SIZE_H
 
@@ -20,11 +20,11 @@ typedef struct fr_team_size_kind {
     uint64_t kind;
     double usual;   /* average nanoseconds of a job of this kind with `settled` threads */
     uint64_t times; /* count of jobs of this kind that were seen; 0: the entry is empty */
-    uint64_t used;  /* serial number of the last job of this kind */
+    uint64_t used;  /* value of `jobs` at the last job of this kind */
 } fr_team_size_kind;
 
-/* Says when the trials of one direction, with fewer threads or with more, may begin. The next such trial begins at
- * `until` or later. The one after it is put off by at least `period`. */
+/* Says when the next trial in one direction may begin. The directions are fewer threads and more threads. `until` is
+ * the earliest time of the next trial. The trial after that one is put off by at least `period`. */
 typedef struct fr_team_size_patience {
     int64_t until, period;
 } fr_team_size_patience;
@@ -43,7 +43,8 @@ typedef struct fr_team_size {
     int64_t began;           /* time when the trial began */
     int64_t ended;           /* time when the last job ended */
     fr_team_size_patience fewer, more;
-    double share;  /* share of the time that threads waited before the trial; the trial can gain no more */
+    double share;  /* share of the time that threads waited for a core before the trial; a trial can gain at most this
+                    * share */
     size_t stride; /* factor on the number of threads parked at once; it grows after trials that parked too few */
 } fr_team_size;
 

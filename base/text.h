@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Refers to bytes that it does not own; they may lack a NUL at the end. */
+/* Refers to bytes that belong to someone else; no NUL need follow the last byte. */
 typedef struct fr_text {
     const char *bytes;
     size_t length;

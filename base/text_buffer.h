@@ -1,8 +1,8 @@
 /* Grows a text as bytes are appended to it.
  *
- * In: bytes. Out: all of them, in order. Appending does not report failures: after one (no memory, or more than
- * FR_TEXT_MAX bytes) all further bytes are dropped, and one check at the end reports it. A zeroed struct is an empty
- * text. */
+ * In: bytes. Out: all of them, in order. Appending does not report failures. After a failure (no memory, or more than
+ * FR_TEXT_MAX bytes) all further bytes are dropped, and one check at the end reports the failure. A zeroed struct is an
+ * empty text. */
 #ifndef FR_BASE_TEXT_BUFFER_H
 #define FR_BASE_TEXT_BUFFER_H
 
@@ -19,7 +19,8 @@ typedef struct fr_text_buffer {
 void fr_text_append(fr_text_buffer *buffer, const void *bytes, size_t length);
 void fr_text_append_string(fr_text_buffer *buffer, const char *string);
 
-/* Returns FR_OK if everything appended so far is there; otherwise the failure, with a line that names `what`. */
+/* Returns FR_OK if everything appended so far is in the buffer. Otherwise returns the failure, with a line that names
+ * `what`. */
 fr_status fr_text_check(const fr_text_buffer *buffer, const char *what);
 
 /* Hands the bytes over as a NUL-terminated string that the caller frees, and leaves the buffer empty. */

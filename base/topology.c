@@ -12,8 +12,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ quota */
 
-/* Gives quota / period, rounded up; 0 means no limit. Text that does not start with a digit ("max", "-1") means no
- * limit, and so does 0. */
+/* Gives quota / period, rounded up; 0 means no limit. A file states "no limit" by a 0 or by text that does not start
+ * with a digit ("max", "-1"). */
 static uint64_t whole_cpus(const char *quota, const char *period) {
     if (*quota < '0' || *quota > '9' || *period < '0' || *period > '9') return 0;
     unsigned long long time = strtoull(quota, NULL, 10), every = strtoull(period, NULL, 10);

@@ -1,8 +1,8 @@
 /* Finds the cores that this process may use and their NUMA nodes, and plans where each thread runs.
  *
- * In: /sys within the process's affinity mask and CPU quota (topology_sys.c); if that doesn't tell, hwloc's view of
- * the machine (topology_hwloc.c), or one node in builds without hwloc, such as those for arm64 (topology_plain.c).
- * Out: a plan, plain data. fr_plan_make is pure: tests give it synthetic machines. */
+ * In: /sys, as far as the process's affinity mask and CPU quota allow (topology_sys.c). If /sys lacks the facts, hwloc
+ * describes the machine (topology_hwloc.c). Builds without hwloc, such as those for arm64, then assume one node
+ * (topology_plain.c). Out: a plan, plain data. fr_plan_make is pure: tests give it synthetic machines. */
 #ifndef FR_BASE_TOPOLOGY_H
 #define FR_BASE_TOPOLOGY_H
 
@@ -30,24 +30,26 @@ typedef struct fr_plan {
     int cpu[FR_THREADS_MAX];  /* thread t is pinned to this CPU; -1: not pinned */
     int node[FR_THREADS_MAX]; /* node of thread t; nodes ascend with the thread's number */
     int nodes;                /* number of nodes; some may have no thread */
-    bool oversubscribed;      /* more threads than units or quota: threads that wait yield instead of spinning */
+    bool oversubscribed;      /* there are more threads than units or quota, so threads that wait yield instead of
+                               * spinning */
 } fr_plan;
 
 /* Reads this machine, as the calling thread may use it. */
 fr_status fr_machine_read(fr_machine *machine);
 
-/* Gives the number of CPUs that the quotas of this process's cgroup and of the cgroups above it allow, rounded up; 0
- * means no limit, or none that can be read. root: "" for this system, or a folder that holds a made-up /proc and
- * /sys. */
+/* Gives the number of CPUs that the quotas of this process's cgroup and of the cgroups above it allow, rounded up. It
+ * is 0 if there is no limit, or if the limit cannot be read. root: "" for this system, or a folder that holds a made-up
+ * /proc and /sys. */
 int fr_cpu_quota(const char *root);
 
-/* Returns true if threads are pinned by default: only if memory is placed by NUMA node (`numa`) and the machine has
- * several nodes. Elsewhere a pinned thread would wait for its core while other cores are idle. */
+/* Returns true if threads should be pinned by default. They should be if memory is placed by NUMA node (`numa`) and the
+ * machine has several nodes. On other machines a pinned thread would wait for its core while other cores are idle. */
 bool fr_pinning_pays(const fr_machine *machine, bool numa);
 
 /* Plans the threads. threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1.
- * numa false: nodes are ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores,
- * then on siblings; when every unit has a thread, it starts again. At most FR_THREADS_MAX. */
+ * numa false: nodes are ignored. Each node gets a number of threads in proportion to its cores. The first units of all
+ * cores get threads before their siblings do. If there are more threads than units, the units are used again from the
+ * first. At most FR_THREADS_MAX threads are planned. */
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
 
 /* Gives the items [*begin, *end) of `count` that part `index` of `parts` owns. Parts are contiguous and in order. Each

@@ -1,7 +1,7 @@
-/* Reads the machine from hwloc: processing units, cores, NUMA nodes. hwloc is used if /sys doesn't tell.
+/* Reads the machine from hwloc: processing units, cores, NUMA nodes. hwloc is used if /sys lacks the facts.
  *
  * In: hwloc's topology (without the units that the cpuset forbids), the calling thread's affinity, the CPU quota. Out:
- * the usable units in hwloc's order, in which neighbours share caches, with nodes numbered in order of appearance. */
+ * the usable units in hwloc's order, in which neighbours share caches. Nodes are numbered in order of appearance. */
 #include "base/topology_hwloc.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ static int core_of(hwloc_topology_t topology, hwloc_obj_t unit) {
     return core ? (int)core->logical_index : -1 - (int)unit->logical_index;
 }
 
-/* Gives the unit's node, numbered without gaps. Memory without CPUs (such as a CXL expander) comes later in the
- * system's numbering, so the first node of a unit is its own. */
+/* Gives the unit's node, numbered without gaps. The system numbers memory without CPUs (such as a CXL expander) after
+ * the nodes that have CPUs. So the first node in a unit's set is the one that the unit belongs to. */
 static int node_of(hwloc_obj_t unit, int *seen, int *count) {
     int node = unit->nodeset ? hwloc_bitmap_first(unit->nodeset) : 0;
     for (int i = 0; i < *count; i++) {

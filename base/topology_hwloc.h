@@ -1,6 +1,7 @@
-/* Converts hwloc's topology to an fr_machine. It is apart from the rest so that tests can give it synthetic machines.
+/* Converts hwloc's topology to an fr_machine. The conversion is a separate function so that tests can give it synthetic
+ * machines.
  *
- * In: a loaded topology and the processing units that may be used. Out: the machine, all but its quota (0). */
+ * In: a loaded topology and the processing units that may be used. Out: the machine, all but its quota, which is 0. */
 #ifndef FR_BASE_TOPOLOGY_HWLOC_H
 #define FR_BASE_TOPOLOGY_HWLOC_H
 

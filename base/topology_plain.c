@@ -1,7 +1,7 @@
 /* Reads the machine without hwloc: from /sys, or from the affinity mask alone.
  *
- * In: the calling thread's affinity. Out: a machine. If /sys says nothing it has one node, and each CPU counts as a
- * core. */
+ * In: the calling thread's affinity. Out: a machine. If /sys says nothing, the machine has one node, and each CPU
+ * counts as a core. */
 #include "base/topology.h"
 
 #include "base/error.h"

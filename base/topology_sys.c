@@ -10,7 +10,8 @@
 #include "base/cgroup.h"
 #include "base/error.h"
 
-/* Describes a unit by its CPU and by the first CPU of each group that it is in. */
+/* Describes a processing unit by its CPU number. The other members name the core, cache, package and node that the unit
+ * belongs to, each by the number of its first CPU. */
 typedef struct unit {
     int cpu, core, cache, package, node;
 } unit;

@@ -1,8 +1,8 @@
-/* Reads the machine from /sys. It gives what hwloc would read there, without hwloc's memory and time, and without the
- * environment variable that can replace it (HWLOC_SYNTHETIC).
+/* Reads the machine from /sys. The result is what hwloc would read there, without hwloc's memory and time, and without
+ * the environment variable HWLOC_SYNTHETIC, which can replace what hwloc reads.
  *
- * In: /sys, and the processing units that this process may use. Out: the machine, all but its quota, with units in the
- * order of nodes, packages, last-level caches and cores, each identified by its first unit. */
+ * In: /sys, and the processing units that this process may use. Out: the machine, all but its quota. The units are
+ * sorted by node, then by package, last-level cache and core, each of which is identified by its first unit. */
 #ifndef FR_BASE_TOPOLOGY_SYS_H
 #define FR_BASE_TOPOLOGY_SYS_H
 

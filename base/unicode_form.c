@@ -26,8 +26,8 @@ static bool reserve(codepoint_run *run, size_t more) {
     return items && sorted;
 }
 
-/* Returns true for a character that is too new for the normalizers inside tokenizers: they neither decompose it nor
- * combine it with another one. */
+/* Returns true for a character that is too new for the normalizers inside tokenizers. These normalizers neither
+ * decompose the character nor combine it with another one. */
 static bool is_unknown(int32_t codepoint) {
     return fr_older_character(codepoint) != codepoint ||
            (fr_unicode_changes(codepoint) & (FR_NO_CLASS | FR_NO_DECOMPOSITION));
@@ -178,9 +178,10 @@ bool fr_is_numeric(int32_t codepoint) {
            (fr_unicode_changes(codepoint) & FR_NEW_NUMBER);
 }
 
-/* Returns true if the character's category is from first to last in the older Unicode version that the tokenizers use.
- * not_yet: flag of characters whose category is in the range in utf8proc's tables, but not in the older version. was:
- * flag of characters whose category is in the range in the older version, but not in utf8proc's tables. */
+/* Returns true if the character's category is from `first` to `last` in the older Unicode version that the tokenizers
+ * use. utf8proc's tables are of a newer version, so two flags correct them. not_yet: flag of characters whose category
+ * is in the range only in the newer version. was: flag of characters whose category is in the range only in the older
+ * version. */
 static bool has_old_category(int32_t codepoint, utf8proc_category_t first, utf8proc_category_t last, unsigned not_yet,
                              unsigned was) {
     utf8proc_category_t category = utf8proc_category(codepoint);

@@ -16,8 +16,8 @@
 #define NO_CLASS         FR_NO_CLASS
 #define NEW_JOINING      FR_NEW_JOINING
 
-/* Describes a range of characters that Unicode 15 or 16 has added or moved to another category. older: a character
- * that has the same category already in Unicode 14. The ranges are sorted. */
+/* Describes a range of characters that Unicode 15 or 16 has added or moved to another category. older: a character that
+ * already had the same category in Unicode 14. The ranges are sorted. */
 typedef struct newer_range {
     int32_t first, last, older;
 } newer_range;

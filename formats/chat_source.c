@@ -10,13 +10,13 @@
 #include "base/file_place.h"
 #include "formats/checkpoint.h"
 
-#define JSON_MAX (8 * FR_CHAT_TEMPLATE_MAX) /* the largest file with a template, all characters escaped */
+#define JSON_MAX (8 * FR_CHAT_TEMPLATE_MAX) /* bytes of a file whose template's characters are all escaped */
 #include "formats/json_wide.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Refuses a template that is not UTF-8, as every other text of a model is. Replacing the invalid bytes would give a
- * prompt that the model never saw in training. */
+/* Refuses a template that is not UTF-8, as the other texts of a model are refused. Replacing the invalid bytes would
+ * give a prompt that the model never saw in training. */
 static fr_status check_text(const char *bytes, size_t length, const char *where) {
     const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)bytes;
     size_t line = 1;
@@ -68,7 +68,7 @@ void fr_chat_sources_close(fr_chat_sources *sources) {
     sources->error = NULL;
 }
 
-/* Stores the reason in sources->error if the checkpoint's own templates can't be read, so that the model can still be
+/* If the checkpoint's own templates can't be read, stores the reason in sources->error, so that the model can still be
  * opened. Only a lack of memory is returned as a failure. */
 static fr_status settle(fr_chat_sources *sources, fr_status status) {
     if (status == FR_OK) return FR_OK;

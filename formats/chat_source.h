@@ -19,7 +19,7 @@
 #define FR_CHAT_TEMPLATE_MAX ((size_t)1 << 20) /* bytes; the largest published ones have 30 thousand */
 
 typedef struct fr_chat_source {
-    char *text; /* NUL-terminated; NULL: there is no template */
+    char *text; /* NUL-terminated; NULL if there is no template */
     size_t length;
     char *where; /* the file or key that the template came from, for error lines */
 } fr_chat_source;
@@ -30,9 +30,9 @@ typedef struct fr_chat_sources {
     char *error;
 } fr_chat_sources;
 
-/* Read the templates of a folder, a GGUF file or a file of the user's. `config` is the content of
- * tokenizer_config.json, NULL if there is none. Only an unreadable file of the user's fails with FR_INPUT. A failure
- * leaves nothing open. */
+/* Each reads templates: those of a folder, those of a GGUF file, or the one in a file that the user gives. `config` is
+ * the content of tokenizer_config.json, NULL if there is none. Only the user's file fails with FR_INPUT if it is
+ * unreadable. A failure leaves nothing open. */
 fr_status fr_chat_sources_read_folder(fr_chat_sources *sources, const char *folder, const json_t *config);
 fr_status fr_chat_sources_read_gguf(fr_chat_sources *sources, const fr_gguf *gguf);
 fr_status fr_chat_sources_read_file(fr_chat_sources *sources, const char *path);

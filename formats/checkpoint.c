@@ -178,7 +178,7 @@ static fr_status read_sharded(fr_checkpoint *checkpoint, bool use_mmap) {
     return status;
 }
 
-/* Maps the weight files of a folder. If a folder has both a single file and shards, the single file is read, as in
+/* Maps the weight files of a folder. If the folder has both a single file and shards, the single file is read, as in
  * transformers. */
 static fr_status read_weights(fr_checkpoint *checkpoint, bool use_mmap) {
     char *path;
@@ -247,7 +247,7 @@ static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const 
     return status;
 }
 
-/* Sets *whole if the file is a whole model although its name is that of a shard. Files merged from shards often keep
+/* Sets *whole if the file is a complete model although its name is that of a shard. Files merged from shards often keep
  * the first shard's name. */
 static fr_status read_whether_whole(const char *path, bool *whole) {
     fr_map map;
@@ -331,8 +331,8 @@ static fr_status open_gguf(fr_checkpoint *checkpoint, const char *path, bool use
     return status;
 }
 
-/* Reads the rotation of a folder's weights from the file that config.json names as hadamard_config. If it names none
- * but its model type begins with prism_hadamard, the file is hadamard.json. */
+/* Reads the rotation of a folder's weights. The file has the name that config.json gives as hadamard_config. If
+ * config.json gives no name, but its model type begins with prism_hadamard, the file is hadamard.json. */
 static fr_status read_rotation(fr_checkpoint *checkpoint) {
     const char *type = json_string_value(json_object_get(checkpoint->config, "model_type")), *name = NULL;
     bool rotated = type && strncmp(type, "prism_hadamard", strlen("prism_hadamard")) == 0;

@@ -6,9 +6,9 @@
  *     a GGUF file; NAME-00002-of-00003.gguf stands for all three files if its metadata say that it is one of several
  *     a folder that has one GGUF file (gguf_folder.h)
  * Out, for a folder: the parsed config.json and, if they exist, generation_config.json, the file that describes
- * quantized weights, and 1_Pooling/config.json. Out, for GGUF: the metadata of the first shard. Out, for both: the
- * mapped weight files and one list of all tensors. Every tensor of the index must be in the shard that the index
- * names, and every tensor of a shard must be in the index. Every GGUF shard must say which one it is. */
+ * quantized weights, and 1_Pooling/config.json. Out, for GGUF: the metadata of the first shard. Out, in either case:
+ * the mapped weight files and one list of all tensors. Every tensor of a folder's index must be in the shard that the
+ * index names, and every tensor of a shard must be in the index. Every GGUF shard must state its number. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
 
@@ -59,8 +59,8 @@ fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
  * texts of a vocabulary. A later access reads the pages from the file again. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint);
 
-/* Gives the tensor of that name. Fails with FR_INPUT if the tensor is missing or its type is not supported; the error
- * line says which. */
+/* Gives the tensor of that name. Fails with FR_INPUT if the tensor is missing or its type is not supported. The error
+ * line says which of the two is the case. */
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor);
 
 /* Opens only a folder's configuration, without weights. */

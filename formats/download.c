@@ -1,8 +1,8 @@
 /* Recognises unfinished downloads and Git LFS pointers (download.h).
  *
- * Until a download of Hugging Face's programs is complete it has the name NAME.incomplete, in blobs/ of a cache or in
+ * Hugging Face's programs name a download NAME.incomplete until it is complete. It is in blobs/ of a cache or in
  * .cache/huggingface/download of a folder. llama.cpp's downloads have the name NAME.downloadInProgress. aria2 keeps
- * NAME.aria2 beside a file that has its full size from the beginning. ollama's downloads end in -partial; browsers and
+ * NAME.aria2 next to a file that has its full size from the beginning. ollama's downloads end in -partial; browsers and
  * other programs use other endings. */
 #include "formats/download.h"
 

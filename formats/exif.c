@@ -23,8 +23,8 @@ static uint32_t number_at(const tiff *t, size_t at, size_t count) {
     return value;
 }
 
-/* Gives the first value of the entry at `at`; 0 if there is none. Values of at most 4 bytes in all are in the entry
- * itself. For longer values the entry has their offset. */
+/* Gives the first value of the entry at `at`, or 0 if there is none. If the values take at most 4 bytes together, they
+ * are in the entry itself. Otherwise the entry has their offset. */
 static uint32_t value_of(const tiff *t, size_t at) {
     uint32_t type = number_at(t, at + 2, 2), count = number_at(t, at + 4, 4);
     size_t each = type == SHORT || type == SIGNED_SHORT ? 2 : type == LONG || type == SIGNED_LONG ? 4 : 0;

@@ -16,7 +16,7 @@
 #define ARCHITECTURE_MAX 64
 #define DIM_MAX          ((uint64_t)1 << 48) /* largest dimension, the limit of fr_dtype_row_bytes */
 #define ALIGNMENT_MAX    ((int64_t)1 << 20)
-#define FILL_STEP        ((size_t)1 << 20) /* bytes that are filled at a time, at least */
+#define FILL_STEP        ((size_t)1 << 20) /* at least this many bytes are filled at a time */
 #define SMALLEST_KEY     (8 + 1 + 4 + 1)   /* a name of one byte and a value of one byte, with their lengths and type */
 #define SMALLEST_TENSOR  (8 + 1 + 4 + 0 + 4 + 8) /* a name of one byte, no dimensions, a type and an offset */
 
@@ -27,7 +27,7 @@
 typedef struct cursor {
     const fr_map *map;
     size_t at, filled; /* at: the next byte to read; filled: the end of the bytes that were filled */
-    const char *kind;  /* "key" or "tensor" after the name of one was read; else "" */
+    const char *kind;  /* "key" or "tensor" once the name of a key or tensor was read; "" before that */
     fr_text name;
 } cursor;
 
@@ -70,7 +70,7 @@ static fr_status take_string(cursor *c, const char *what, fr_text *text) {
     return FR_OK;
 }
 
-/* Reads the name of a key or a tensor. Error lines say this name until the next name is read. */
+/* Reads the name of a key or a tensor. Error lines use this name until the next name is read. */
 static fr_status take_name(cursor *c, const char *kind, const char *what, fr_text *name) {
     c->kind = "";
     c->name = (fr_text){"", 0};
@@ -295,9 +295,9 @@ static int by_offset(const void *left, const void *right) {
 
 /* Changes the type of Q2_0 tensors to PQ2_0 if their offsets show that their blocks have 128 values. The first ternary
  * Bonsai models have such tensors: PrismML's type had the number that llama.cpp later gave to Q2_0, whose blocks have
- * 64 values. The offsets show it under two conditions. Each of these tensors, read as PQ2_0 and padded, ends exactly
- * where the next tensor begins or the file ends. And at least one of them would be too large if it were read as
- * Q2_0. */
+ * 64 values. The change is made under two conditions. First, each of these tensors, read as PQ2_0 and padded, ends
+ * exactly where the next tensor begins or the file ends. Second, at least one of them would be too large if it were
+ * read as Q2_0. */
 static void take_wide_q2_0(header *head) {
     bool shown = false;
     for (size_t i = 0; i < head->count; i++) {

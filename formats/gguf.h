@@ -29,9 +29,10 @@
 #define FR_GGUF_DIMS_MAX    4
 #define FR_GGUF_ALIGNMENT   32
 
-/* If the upper 16 bits of a tensor type are one of these two numbers, the data are in forerun's packed layout
- * (quant/packed.h), and the lower 16 bits are the original type. Q1_0 and Q2_0 use the second number, because their
- * layout changed after version 0.1. Files that have them with the first number are refused. */
+/* Marks tensor types of forerun's packed layout (quant/packed.h). If the upper 16 bits of a tensor type are one of
+ * these two numbers, the data are packed, and the lower 16 bits are the original type. Q1_0 and Q2_0 use the second
+ * number, because their layout changed after version 0.1. Files that have Q1_0 or Q2_0 with the first number are
+ * refused. */
 #define FR_GGUF_PACKED      ((uint32_t)0x4652 << 16)
 #define FR_GGUF_PACKED_ANEW ((uint32_t)0x4653 << 16)
 
@@ -56,8 +57,8 @@ typedef enum fr_gguf_type {
 typedef struct fr_gguf_value {
     fr_text key;
     fr_gguf_type type;
-    fr_gguf_type element; /* type of an array's elements; for other values, their own type */
-    uint64_t count;       /* elements of an array; 1 otherwise */
+    fr_gguf_type element; /* type of an array's elements; if the value is no array, the value's own type */
+    uint64_t count;       /* number of elements of an array; 1 if the value is no array */
     const uint8_t *data;  /* the value's bytes in the file, at any alignment; for a string, without its length */
     size_t bytes;
 } fr_gguf_value;
@@ -73,15 +74,15 @@ typedef struct fr_gguf {
     uint32_t *by_key; /* [count] indices of values, sorted by key */
 } fr_gguf;
 
-/* Reads the header of a mapped file. `file` becomes the file number of the tensors. The map must outlive gguf and the
- * tensors. A failure leaves gguf closed. */
+/* Reads the header of a mapped file. `file` becomes the file number of the tensors. Tensors of an unsupported type go
+ * to `unread`. The map must outlive gguf and the tensors. A failure leaves gguf closed. */
 fr_status fr_gguf_read(fr_gguf *gguf, const fr_map *map, uint32_t file, fr_tensors *tensors, fr_tensors *unread);
 void fr_gguf_close(fr_gguf *gguf);
 
 /* --------------------------------------------------------------------------------------------------------- metadata */
 
-/* A key that begins with a point is completed by the architecture's name: ".block_count" stands for
- * "gemma4.block_count". The error lines of the functions below name the file and the key. */
+/* These functions read metadata by key. If a key begins with a point, the architecture's name is put before it:
+ * ".block_count" then means "gemma4.block_count". The error lines of the functions name the file and the key. */
 
 /* Gives the bytes of a value of that type; 0 for strings and arrays. */
 size_t fr_gguf_element_bytes(fr_gguf_type type);
@@ -89,8 +90,8 @@ size_t fr_gguf_element_bytes(fr_gguf_type type);
 /* Finds the value of a key; NULL if there is none. */
 const fr_gguf_value *fr_gguf_find(const fr_gguf *gguf, const char *key);
 
-/* Reads an integer (or a boolean: 0 or 1) in [low, high]. A missing key gives the fallback; with FR_GGUF_REQUIRED as
- * the fallback it is an error. */
+/* Reads an integer (or a boolean, as 0 or 1) in [low, high]. A missing key gives the fallback. If the fallback is
+ * FR_GGUF_REQUIRED, a missing key is an error. */
 #define FR_GGUF_REQUIRED INT64_MIN
 fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                       int64_t *value);
@@ -99,12 +100,12 @@ fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t
 fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                        size_t *value);
 
-/* Reads n integers: an array of n, or one number that stands for all n. */
+/* Reads n integers. The value is an array of n integers, or one integer that is used for all n. */
 fr_status fr_gguf_ints(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback, size_t n,
                        int64_t *values);
 
-/* Reads a finite number in [low, high], integer or real. A missing key gives the fallback; with NAN as the fallback it
- * is an error. */
+/* Reads a finite number in [low, high], integer or real. A missing key gives the fallback. If the fallback is NAN, a
+ * missing key is an error. */
 fr_status fr_gguf_real(const fr_gguf *gguf, const char *key, double low, double high, double fallback, double *value);
 
 fr_status fr_gguf_bool(const fr_gguf *gguf, const char *key, bool fallback, bool *value);

@@ -24,7 +24,7 @@ static fr_status look_for(const char *folder, const char *name, bool *there) {
     return FR_OK;
 }
 
-/* Sets *published if the folder is a published one, with weights in safetensors or only a tokenizer. */
+/* Sets *published if the folder has weights in safetensors, or is the published folder of a tokenizer alone. */
 static fr_status look_for_published(const char *folder, bool *published) {
     bool configured, tokenizes;
     FR_TRY(look_for(folder, "model.safetensors", published));

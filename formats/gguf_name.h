@@ -1,6 +1,6 @@
 /* Reads the name of a GGUF file: its part number, its type, and if it is a model at all.
  *
- * In: a file's name, or its path. Out: what the name means by llama.cpp's rules; no file is opened. */
+ * In: a file's name, or its path. Out: the facts that the name states by llama.cpp's rules. No file is opened. */
 #ifndef FR_FORMATS_GGUF_NAME_H
 #define FR_FORMATS_GGUF_NAME_H
 

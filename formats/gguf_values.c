@@ -24,7 +24,7 @@ size_t fr_gguf_element_bytes(fr_gguf_type type) {
     return value_types[type].bytes;
 }
 
-/* Gives the text that stands before a key in the file: the architecture if the key begins with a point, otherwise
+/* Gives the text that comes before a key in the file: the architecture if the key begins with a point, otherwise
  * nothing. */
 static const char *below(const fr_gguf *gguf, const char *key) {
     return *key == '.' ? gguf->architecture : "";

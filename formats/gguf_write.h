@@ -19,7 +19,7 @@ typedef struct fr_bytes {
 
 typedef struct fr_gguf_writer {
     FILE *out;
-    const char *architecture; /* stands before keys that begin with a point */
+    const char *architecture; /* is put before keys that begin with a point */
     fr_bytes keys, tensors;   /* the keys and the tensors' descriptions as they will be written to the file */
     uint64_t key_count, tensor_count;
     fr_bytes sizes;                 /* the size of the data of each tensor, a uint64_t each */
@@ -48,7 +48,7 @@ void fr_gguf_put_value(fr_gguf_writer *writer, const fr_gguf_value *value);
  * functions below. */
 void fr_gguf_put_array(fr_gguf_writer *writer, const char *key, fr_gguf_type element, uint64_t count);
 void fr_gguf_add_text(fr_gguf_writer *writer, fr_text value);
-void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* also adds an I32, given by its bits */
+void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* also adds an I32, passed as its 32 bits */
 void fr_gguf_add_f32(fr_gguf_writer *writer, float value);
 void fr_gguf_add_bool(fr_gguf_writer *writer, bool value);
 

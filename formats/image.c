@@ -8,8 +8,8 @@
 #include "base/sizes.h"
 #include "formats/image_parts.h"
 
-/* These three functions describe an EXIF orientation. Orientations 5 to 8 exchange rows and columns, and each axis may
- * be mirrored. */
+/* The next three functions describe an EXIF orientation. Orientations 5 to 8 exchange rows and columns, and each axis
+ * may be mirrored. */
 static bool exchanges(int orientation) {
     return orientation >= 5;
 }
@@ -22,8 +22,8 @@ static bool mirrors_y(int orientation) {
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Copies the pixels that become row y of the upright picture. It starts with the pixel that becomes the first one of
- * the row. From there it goes forwards or backwards, along a row or a column of the stored picture. */
+/* Copies the pixels that become row y of the upright picture. The copy starts with the pixel that becomes the first one
+ * of the row. From there it goes forwards or backwards, along a row or a column of the stored picture. */
 static void copy_row(uint8_t *to, const fr_image *from, int orientation, size_t y, size_t width) {
     bool exchanged = exchanges(orientation);
     size_t column = exchanged ? y : 0, row = exchanged ? 0 : y;

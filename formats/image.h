@@ -1,11 +1,12 @@
 /* Reads a picture on disk as rows of RGB bytes.
  *
- * In: a PNG, JPEG, WebP or GIF file, told apart by its first bytes. Out: 8-bit RGB, equal to Pillow's
- * ImageOps.exif_transpose(Image.open(path)).convert("RGB"). That means: A photo is turned and mirrored as the
+ * In: a PNG, JPEG, WebP or GIF file. The format is recognised by the file's first bytes. Out: 8-bit RGB, equal to
+ * Pillow's ImageOps.exif_transpose(Image.open(path)).convert("RGB"). So a photo is turned and mirrored as the
  * orientation in its EXIF says (exif.h; an orientation only in XMP is ignored). Transparency is dropped, not blended.
- * Grey is repeated; palettes are looked up. 16-bit colours keep their high byte, while 16-bit grey is clamped to 255.
- * CMYK is converted to RGB without a profile. Only the first picture of an animation is read. A damaged picture is an
- * error, and never gives a part of the picture. But damaged EXIF counts as no orientation. */
+ * Grey is repeated in red, green and blue; palettes are looked up. 16-bit colours keep their high byte, while 16-bit
+ * grey is clamped to 255. CMYK is converted to RGB without a profile. Only the first picture of an animation is read. A
+ * damaged picture is an error, and never gives a part of the picture. Damaged EXIF is no error; it counts as no
+ * orientation. */
 #ifndef FR_FORMATS_IMAGE_H
 #define FR_FORMATS_IMAGE_H
 
@@ -21,7 +22,7 @@
 typedef struct fr_image {
     uint8_t *rgb; /* [height, width, 3], malloc'd */
     size_t width, height;
-    size_t most; /* limit on the number of pixels */
+    size_t most; /* limit on the number of pixels of this picture */
 } fr_image;
 
 fr_status fr_image_open(fr_image *image, const char *path);

@@ -1,8 +1,8 @@
 /* Decodes GIF by giflib: the first picture of a file.
  *
  * In: a mapped file. Out: RGB bytes. If the first picture is smaller than the screen, the rest of the screen has the
- * transparent colour or, if there is none, the palette's first colour. If it is larger than the screen, the screen is
- * extended. Both are as in Pillow. */
+ * transparent colour or, if there is none, the palette's first colour. If the first picture is larger than the screen,
+ * the screen is extended. Pillow treats such pictures in the same ways. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,8 @@ static fr_status find_picture(reader *r) {
     }
 }
 
-/* Fills the palette. An index beyond the palette is black, and grey if the file has no palette, as in Pillow. */
+/* Fills the palette. An index beyond the file's palette is black. If the file has no palette, the indices are shades of
+ * grey. Pillow does the same. */
 static void read_palette(reader *r) {
     const ColorMapObject *map = r->gif->Image.ColorMap ? r->gif->Image.ColorMap : r->gif->SColorMap;
     for (int i = 0; i < COLOURS; i++) {

@@ -1,7 +1,7 @@
 /* Decodes JPEG by libjpeg-turbo: grey, colour and CMYK become the same RGB as in Pillow.
  *
- * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. Four components are taken to be CMYK that is
- * inverted as Adobe does it, because nearly all files with four components are. */
+ * In: a mapped file. Out: RGB bytes, and the orientation in the file's EXIF. Four components are taken to be CMYK,
+ * stored inverted as Adobe does, because nearly all files with four components are of that kind. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-/* The largest number of scans. It is limited because a scan of a progressive file may be a few bytes long, but
- * decoding it walks over the whole picture. */
+/* The largest number of scans. A scan of a progressive file may be a few bytes long, but decoding it walks over the
+ * whole picture, so the number is limited. */
 #define SCANS_MAX 100
 
 #define APP1 (JPEG_APP0 + 1)
@@ -99,9 +99,9 @@ static unsigned product(unsigned x, unsigned y) {
     return (t + (t >> 8)) >> 8;
 }
 
-/* Converts a row of pixels, stored as 255 - c, 255 - m, 255 - y, 255 - k. The black ink leaves the share (255 - k) /
- * 255 of red, green and blue light. Of the light that is left, cyan leaves the share (255 - c) / 255 of the red;
- * magenta does the same to the green, and yellow to the blue. */
+/* Converts a row of CMYK pixels, which are stored inverted: as 255 - c, 255 - m, 255 - y, 255 - k. The black ink lets
+ * the share (255 - k) / 255 of the red, green and blue light through. Of that light, the cyan ink lets the share (255 -
+ * c) / 255 of the red through; magenta does the same to the green, and yellow to the blue. */
 static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
         for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));

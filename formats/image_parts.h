@@ -11,7 +11,8 @@
  * fails. */
 fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char *path);
 
-/* Decode the file. `orientation` gets the number in its EXIF, 1 to 8, and is left unchanged if there is none. */
+/* Each decodes the file of one format. `orientation` gets the number in the file's EXIF, 1 to 8, and is left unchanged
+ * if there is none. */
 fr_status fr_png_decode(fr_image *image, const fr_map *file, int *orientation);
 fr_status fr_jpeg_decode(fr_image *image, const fr_map *file, int *orientation);
 fr_status fr_webp_decode(fr_image *image, const fr_map *file, int *orientation);

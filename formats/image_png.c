@@ -10,7 +10,7 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-#define CHUNK_MAX ((size_t)8 << 20) /* bytes of the largest unpacked profile or text; neither is used */
+#define CHUNK_MAX ((size_t)8 << 20) /* bytes of the largest unpacked profile or text, which are both ignored */
 
 /* Holds the state of libpng's callbacks. It belongs to the caller of read_picture, because the variables of
  * read_picture itself are not reliable after a longjmp into it. */
@@ -56,7 +56,8 @@ static void read_bytes(png_structp png, png_bytep to, size_t count) {
     r->at += count;
 }
 
-/* Asks libpng for RGB. 16-bit grey is left as it is: Pillow clamps it, while libpng would take its high byte. */
+/* Asks libpng for RGB. Returns false for 16-bit grey, which is left as it is: Pillow clamps it, while libpng would take
+ * its high byte. */
 static bool ask_for_rgb(const reader *r) {
     int type = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
     if (type == PNG_COLOR_TYPE_GRAY && depth == 16) return false;
@@ -74,8 +75,8 @@ static void spread_grey(uint8_t *row, size_t width) {
     for (size_t x = width; x-- > 0;) memset(row + 3 * x, row[2 * x] ? 255 : row[2 * x + 1], 3);
 }
 
-/* Gives the orientation. It is called after all chunks were read, because EXIF's chunk may come before or after the
- * pixels. */
+/* Gives the orientation. Call this function after all chunks were read, because the EXIF chunk may come before or after
+ * the pixels. */
 static int find_orientation(const reader *r) {
     png_uint_32 size = 0;
     png_bytep bytes = NULL;

@@ -1,7 +1,7 @@
 /* Decodes WebP by libwebp: a still picture, or the first of an animation.
  *
- * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. If the first frame of an animation does not
- * cover the whole picture, the rest is black, as in Pillow. */
+ * In: a mapped file. Out: RGB bytes, and the orientation in the file's EXIF. If the first frame of an animation does
+ * not cover the whole picture, the rest is black, as in Pillow. */
 #include <string.h>
 
 #include <webp/decode.h>
@@ -38,7 +38,8 @@ static fr_status decode_frame(fr_image *image, const WebPIterator *frame, const 
     }
 }
 
-/* Gives the orientation. Some programs write JPEG's name before the EXIF data; Pillow reads such files too. */
+/* Gives the orientation. Some programs put the six bytes "Exif", 0, 0 of JPEG before the EXIF data; Pillow reads such
+ * files too. */
 static int find_orientation(const WebPDemuxer *demuxer) {
     static const char name[6] = "Exif";
     WebPChunkIterator chunk;

@@ -18,7 +18,7 @@ static float float_at(const uint8_t *bytes, size_t index) {
 }
 
 /* Adds an entry of that name with memory for `count` means. The caller has checked that the file has at least `count`
- * bytes. */
+ * bytes, so a small file cannot demand much memory. */
 static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_imatrix_entry **entry) {
     if (imatrix->count == imatrix->capacity) {
         size_t capacity = 2 * imatrix->capacity + 64;
@@ -33,7 +33,7 @@ static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_i
     return FR_OK;
 }
 
-/* Stores a mean: the sum of squares divided by `of`, the number of rows in the sum. */
+/* Stores a mean: `sum`, a sum of squares, divided by `of`, the number of rows in the sum. */
 static fr_status take_mean(const char *path, const fr_imatrix_entry *entry, size_t i, float sum, float of) {
     if (!(sum >= 0 && sum <= 0x1.fffffep127f))
         return fr_fail(FR_INPUT, "%s: %s has %g at index %zu, which is no sum of squares", path, entry->name,
@@ -79,7 +79,7 @@ static fr_status keep_dataset(fr_imatrix *imatrix, fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Returns the stem of a name that is a stem followed by `end`; an empty text for any other name. */
+/* If the name ends in `end`, returns the part of the name before `end`. Returns an empty text for any other name. */
 static fr_text stem_of(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     bool fits = length > tail && strcmp(name + length - tail, end) == 0;

@@ -5,8 +5,9 @@
  *     GGUF   imatrix.datasets (strings), imatrix.chunk_count, imatrix.chunk_size; for each tensor NAME the float32
  *            tensors NAME.in_sum2 [matrices, cols], sums of squares, and NAME.counts [matrices, 1], the number of rows
  *            in each sum
- *     older  i32 entries; each: i32 length, name, i32 calls, i32 values, float32 value[values], means times calls;
- *            then, in the newer of these files, i32 chunks, i32 length, name of the text
+ *     older  i32 number of entries; for each entry: i32 length, name, i32 calls, i32 number of values, float32
+ *            value[values], each a mean multiplied by `calls`; then, in the newer of these files, i32 chunks, i32
+ *            length, name of the text
  *
  * Out: means, in ascending order of the names. Checked: everything is inside the file, names have 1 to 255 bytes
  * without NUL and occur once, sums are finite and at least 0. If no row chose an expert, all columns of the expert get

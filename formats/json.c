@@ -17,8 +17,8 @@
 
 #define DEPTH_MAX 64
 #define VALUES_MAX \
-    ((size_t)1 << 23) /* four times as many values as the largest tokenizers have; they take at most 2
-                                      * GB */
+    ((size_t)1 << 23) /* Four times the number of values in the largest tokenizers. This many values take at most 2
+                       * GB. */
 
 /* Checks depth and number of values. Text that isn't JSON may pass, because the parser will refuse it. */
 static fr_status check_limits(const char *text, size_t size, const char *where) {
@@ -63,8 +63,8 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
-/* Replaces Infinity and NaN outside of strings by a 0 and blanks. Then jansson's error is the real fault of the text,
- * and not these words. */
+/* Replaces Infinity and NaN outside of strings by a 0 and blanks. jansson's error then names the real fault of the text
+ * instead of these words. */
 static void blank_words(char *text, size_t size) {
     static const char *const words[] = {"Infinity", "NaN"};
     bool in_string = false;
@@ -99,8 +99,8 @@ static json_t *load(const char *text, size_t size, size_t flags, json_error_t *e
 }
 
 /* Returns true if an error is a fault of the text. Returns false if memory ran out, because jansson may then give a
- * wrong reason. The text was parsed twice: a fault of the text gives the same error at the same position both
- * times. */
+ * wrong reason. The two errors come from parsing the text twice: a fault of the text gives the same error at the same
+ * position both times. */
 static bool had_memory(const json_error_t *first, const json_error_t *second) {
     return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
 }
@@ -195,7 +195,7 @@ fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
     return status;
 }
 
-/* Gives a member; NULL if it is missing or null, which mean the same in configuration files. */
+/* Gives a member; NULL if the member is missing or null, because the two mean the same in configuration files. */
 static json_t *member(const json_t *object, const char *key) {
     json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;

@@ -1,8 +1,8 @@
 /* Reads JSON without jansson's own reader (json_read.h).
  *
- * If the buffer of its lexer can't grow, the reader of jansson 2.14 continues: texts lose bytes, and it reads past the
- * end of its memory. So nearly all JSON is read here. Only rare values and faulty texts are read by jansson's reader,
- * which also finds the error message. */
+ * jansson 2.14's own reader continues after its lexer's buffer could not grow: texts then lose bytes, and it reads past
+ * the end of its memory. So nearly all JSON is read here. Only rare values and faulty texts are read by jansson's
+ * reader, which also finds the error message. */
 #include "formats/json_read.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static void put(reader *r, int32_t byte) {
     r->text[r->length++] = (char)byte;
 }
 
-/* Reads a character of one or two UTF-16 units. Returns false if a unit of a pair is alone. */
+/* Reads a character of one or two UTF-16 units. Returns false if a surrogate has no partner. */
 static bool read_character(reader *r) {
     int32_t c = read_unit(r);
     if (c >= 0xD800 && c < 0xDC00) {
@@ -148,8 +148,8 @@ static bool take_word(reader *r, const char *word) {
     return true;
 }
 
-/* Makes a string for NaN or an infinity, for which jansson has no value: FR_JSON_WIDE and the word. No JSON text can
- * contain such a string. */
+/* Makes a string that stands for NaN or an infinity, for which jansson has no value: the byte FR_JSON_WIDE and the
+ * word. No JSON text can contain such a string. */
 static json_t *make_not_finite(reader *r, const char *word) {
     char marked[16];
     if (!(r->flags & FR_JSON_PYTHON_NUMBERS)) return NULL;

@@ -2,8 +2,8 @@
  *
  * jansson refuses a text with such integers. The text is then read again with a mark in place of each of them. A mark
  * is one of the largest int64 values, padded with blanks, and tells which integer it replaces. An integer of the text
- * that could be mistaken for a mark is replaced by a mark as well. So each integer can be found anywhere in the tree,
- * even if some of them were dropped because a key occurs twice. */
+ * that could be mistaken for a mark is replaced by a mark as well. So each mark in the tree leads to its integer, even
+ * if a key that occurs twice has made the parser drop other marks. */
 #include "formats/json_wide.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
     9223372036000000000 /* values above this are marks; there are more of them than values in any
                                          * text */
 
-/* An integer of the text that is replaced by a mark. */
+/* Points to an integer of the text that is replaced by a mark. */
 typedef struct spot {
     const char *digits;
     size_t length;
@@ -30,8 +30,8 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Returns true if a number is an integer beyond a limit: `positive`, or `negative` if it has a minus. Bytes that
- * aren't JSON give false, because the parser will refuse them anyway. */
+/* Returns true if a number is an integer beyond a limit. The limit is `positive`, or `negative` if the number has a
+ * minus. Bytes that aren't JSON give false, because the parser will refuse them anyway. */
 static bool is_above(const char *number, size_t length, const char *positive, const char *negative) {
     bool minus = *number == '-';
     const char *digits = number + minus;
@@ -68,7 +68,8 @@ static void add_spot(spots *s, const char *digits, size_t length) {
     s->items[s->count++] = (spot){digits, length};
 }
 
-/* Puts marks into `copy`, a copy of the text. A mark has as many digits as the shortest wide integer. */
+/* Puts marks into `copy`, a copy of the text. A mark has as many digits as the shortest integer beyond int64, so it
+ * fits into the place of the integer. */
 static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     bool in_string = false;
     for (size_t i = 0; i < size; i++) {
@@ -128,8 +129,8 @@ static void put_values(spots *s, json_t *value) {
     }
 }
 
-/* Loads the marked text and replaces the marks by their integers. The flags may allow a text that is only one number.
- * That number is in no array or object, so it is replaced in this function. */
+/* Loads the marked text and replaces the marks by their integers. With some flags the whole text may be a single
+ * number. Such a number is in no array or object, so it is replaced in this function. */
 static json_t *load(spots *s, const char *text, size_t size, char *copy, size_t flags, json_error_t *error) {
     put_marks(s, text, size, copy);
     json_t *root = s->lost ? NULL : json_loadb(copy, size, flags, error);

@@ -1,8 +1,8 @@
 /* Keeps numbers that Python's json has and jansson does not: integers of any length, NaN, Infinity and -Infinity.
  *
  * Long integers occur as ids and amounts in conversations, the other numbers in configurations (json_read.h). In: JSON
- * text. Out: jansson values. A number of these kinds is a string: FR_JSON_WIDE, a byte that no text contains, and then
- * its digits or its word. So code that expects a text must ask fr_json_is_text. */
+ * text. Out: jansson values, in which a number of these kinds is a string: the byte FR_JSON_WIDE, which no text
+ * contains, and then the number's digits or its word. So code that expects a text must call fr_json_is_text. */
 #ifndef FR_FORMATS_JSON_WIDE_H
 #define FR_FORMATS_JSON_WIDE_H
 

@@ -45,7 +45,8 @@ static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t beg
     return FR_OK;
 }
 
-/* Maps pages for the whole file: pages of the file itself, or anonymous pages of the same size. */
+/* Maps pages for the whole file. With use_mmap they are pages of the file itself, otherwise anonymous pages of the same
+ * size. */
 static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap, uint8_t **bytes) {
     *bytes = NULL;
     if (size == 0) return FR_OK;

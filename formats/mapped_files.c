@@ -1,8 +1,9 @@
 /* Keeps the list of mapped files (mapped_files.h).
  *
  * Entries are added at the front and never freed, so that a reader without the lock can walk the list at any time. The
- * entry of a closed file is used again. An entry is in use while `begin` is not 0. A reader loads the fields and then
- * checks that `begin` is still the same. If it is, the fields belong to one file, which was open at that time. */
+ * entry of a closed file is used again for another file. An entry is in use while `begin` is not 0. A reader loads the
+ * fields and then checks that `begin` is still the same. If it is, the fields belong to one file, which was open at
+ * that time. */
 #include "formats/mapped_files.h"
 
 #include <pthread.h>
@@ -20,7 +21,7 @@ typedef struct entry {
 static _Atomic(entry *) entries;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Finds the entry with this `begin`; for 0, a free entry. */
+/* Finds the entry with this `begin`. If `begin` is 0, finds a free entry. */
 static entry *find(uintptr_t begin) {
     entry *e = atomic_load(&entries);
     while (e && atomic_load(&e->begin) != begin) e = e->next;

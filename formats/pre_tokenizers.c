@@ -1,7 +1,7 @@
 /* Holds the table of pre-tokenizers (pre_tokenizers.h).
  *
- * Names are llama.cpp's. Texts are cut as in llama.cpp. If a model's own tokenizer.json cuts them in another way,
- * tokenizer.json is followed:
+ * Names are llama.cpp's. Texts are cut as in llama.cpp, except where the tokenizer.json of the models cuts them in
+ * another way. There tokenizer.json is followed:
  *
  *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp only approximates
  *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are normalized to NFC first, not so in llama.cpp
@@ -36,16 +36,16 @@ static fr_text text_of(const char *string) {
  * differ in how they cut digits. */
 #define PIECES(digits) SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
 
-/* GPT-4o's expression: a capital letter may begin a new piece. `behind` matches what may follow the letters and still
- * belongs to the piece. */
+/* GPT-4o's expression: a capital letter may begin a new piece. `behind` is a pattern for what belongs to the piece
+ * after its letters, such as a contraction's ending. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(behind, digits)                                                                                \
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" behind "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" behind \
     "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
 
-/* DeepSeek's expressions: Chinese and Japanese characters are pieces of their own, and a punctuation character is
- * joined to the word after it. */
+/* DeepSeek's expressions: runs of Chinese and Japanese characters are pieces of their own, and a punctuation character
+ * is joined to the word after it. */
 #define CHINESE  "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+"
 #define MARKED   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
 #define DEEPSEEK MARKED " ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
@@ -85,19 +85,19 @@ static fr_text text_of(const char *string) {
 /* Bloom's expression: a piece also ends at Arabic, Chinese and Indian punctuation. */
 #define BLOOM " ?[^(\\s|.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c)]+"
 
-/* THREES cuts digits into groups of three from the right. BOUND_THREES, Cohere's, does not cut digits that are
- * directly before a word. Both scan each run of digits once. The published \d{1,3}(?=(?:\d{3})*\b) would scan the run
- * again at every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the reference
- * implementation, sees no \b before them. */
+/* THREES cuts digits into groups of three, counted from the right. BOUND_THREES, which is Cohere's, does not cut digits
+ * that are directly before a word. Both scan each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would
+ * scan the run again at every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the
+ * reference implementation, sees no \b before them. */
 #define WORD                                                                                                         \
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
     "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}]"
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
-/* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)). The published pattern matches the empty text before
- * each group of three digits, and so only marks where to cut. Here a match reaches from one place to cut to the next,
- * so it may contain characters other than digits. */
+/* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)). The published pattern matches the empty text before each
+ * group of three digits, and so only marks where to cut. Here a match reaches from one cut to the next, so it may
+ * contain characters other than digits. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 
@@ -139,7 +139,7 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* These two functions set up the rules of SentencePiece's unigram models and of BERT's words. tokenizer_gguf.c adds
+/* The next two functions set up the rules of SentencePiece's unigram models and of BERT's words. tokenizer_gguf.c adds
  * the settings in the file. */
 static void unigram_rules(fr_tokenizer_source *source) {
     const fr_text lower_block = text_of(FR_LOWER_BLOCK);
@@ -172,8 +172,8 @@ static void word_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* Sets up the rules of a kind that cuts texts at blanks into words, and merges inside each word. The blanks are
- * dropped. */
+/* Sets up the rules of a kind that cuts texts at blanks into words and drops the blanks. Merging then works inside each
+ * word. */
 static void blank_rules(fr_tokenizer_source *source) {
     source->byte_fallback = source->loose_merges = true;
     source->pre_tokenizer = (fr_text_rules){

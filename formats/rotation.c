@@ -12,8 +12,8 @@ enum {
     WIDTHS_MAX = 64,           /* different widths of rows in one file, at most */
     BLOCK_MAX = 1 << 20,       /* columns of a block, at most */
     COLS_MAX = 1 << 24,        /* columns of a row, at most */
-    ROTATIONS = 2 * WIDTHS_MAX /* number of rotations: for each width, one that keeps heads in place and one that moves
-                                * them */
+    ROTATIONS = 2 * WIDTHS_MAX /* number of rotations: each width has one that keeps heads in their order and one that
+                                * reorders them */
 };
 
 struct fr_rotation_set {
@@ -21,18 +21,19 @@ struct fr_rotation_set {
     size_t count;
     float *signs;           /* signs of all widths, one width after the other */
     const char **names;     /* [name_count] names of rotated tensors, sorted */
-    const fr_rotation **of; /* [name_count] the rotation of each named tensor */
+    const fr_rotation **of; /* [name_count] of[i] is the rotation of the tensor names[i] */
     size_t name_count;
 };
 
-/* Kinds of a layer's tensors that may be rotated. The engine rotates the rows before every product with such a
- * tensor. */
+/* Kinds of a layer's tensors that may be rotated. Before every product with such a tensor, the engine rotates the input
+ * rows. */
 static const char *const kinds[] = {
     "attn_q",           "attn_k",         "attn_v",       "attn_qkv",       "attn_gate",   "attn_output",
     "ffn_gate",         "ffn_up",         "ffn_down",     "ffn_gate_exps",  "ffn_up_exps", "ffn_down_exps",
     "ffn_gate_up_exps", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp", "ssm_out"};
 
-/* Architectures that use the tensors above only in products, before which the engine rotates the rows. */
+/* Architectures in which the engine uses the tensors above only in products, and rotates the rows before each of
+ * them. */
 static const char *const architectures[] = {"llama", "qwen3", "qwen3moe", "qwen35", "qwen35moe", "qwen3next"};
 
 static bool is_text(fr_text text, const char *word) {
@@ -82,7 +83,8 @@ static fr_status find_integers(const fr_gguf *gguf, const char *full, const fr_g
     return fr_fail(FR_INPUT, "%s: key %s is no array of i32", gguf->path, full);
 }
 
-/* Adds the rotation of a width. Its signs begin at index *at, which is then moved to the signs of the next width. */
+/* Adds the rotation of a width. Its signs begin at index *at. The call then moves *at to the signs of the next
+ * width. */
 static fr_status add_width(const char *path, fr_rotation_set *r, int64_t width, size_t values, size_t block,
                            size_t *at) {
     if (width <= 0 || width > COLS_MAX || (size_t)width % block)
@@ -173,8 +175,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the tensors that an array names. tables: the tensors are embedding tables, whose rows are looked up, not
- * multiplied. */
+/* Sets the rotation of each tensor in `names`. */
 static fr_status add_names(const fr_gguf *gguf, const fr_tensors *tensors, const fr_gguf_value *array, bool tables,
                            fr_rotation_set *r) {
     size_t at = 0;
@@ -247,7 +248,8 @@ static fr_status read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotatio
 
 /* ---------------------------------------------------------------------------------------------------- hadamard.json */
 
-/* Endings of the published names of weights that may be rotated. The embedding table is checked elsewhere. */
+/* Endings of the published names of weights that may be rotated. The name of the embedding table is checked by other
+ * code. */
 static const char *const published[] = {".q_proj.weight",    ".k_proj.weight",      ".v_proj.weight",
                                         ".o_proj.weight",    ".in_proj_qkv.weight", ".in_proj_z.weight",
                                         ".out_proj.weight",  ".gate_proj.weight",   ".up_proj.weight",

@@ -1,10 +1,11 @@
 /* Reads the rotation by which a GGUF file's weights were multiplied, as PrismML's Bonsai 2 declares it
  * (prism.hadamard.*).
  *
- * Such a weight W is stored as W' = W D H, where D is a diagonal of signs and H is the Walsh-Hadamard matrix over each
- * block of columns, divided by the square root of the block's size: H = H^T = H^-1. So W x = W' (H D x), and a row w
- * of an embedding table is D H w'. Rows of activations are therefore rotated before a product with a rotated weight.
- * Rows that are looked up in a rotated table are rotated back.
+ * A rotated weight W is stored as W' = W D H, where D is a diagonal of signs and H is the Walsh-Hadamard matrix over
+ * each block of columns, divided by the square root of the block's size. H is its own transpose and inverse: H = H^T =
+ * H^-1. So W x = W' (H D x) for an input x, and a row w of an embedding table is D H w' for its stored row w'. Rows of
+ * activations are therefore rotated before a product with a rotated weight. Rows that are looked up in a rotated table
+ * are rotated back.
  *
  *     prism.hadamard.version               1, or 2: the head is the embedding table (tied_output)
  *     prism.hadamard.transform             normalized-sylvester-walsh-hadamard
@@ -19,9 +20,8 @@
  *                                          side, while all other tensors have them in GGUF's order
  * Source: llama.cpp of PrismML (github.com/PrismML-Eng/llama.cpp, branch prism, src/llama-model.cpp).
  *
- * In: a file's metadata and tensors. Out: the rotation of each tensor's columns. Checked: the values of all these
- * keys; every named tensor is in the file; each row is a whole number of blocks; each width of a rotated tensor has
- * signs. */
+ * In: a file's metadata and tensors. Out: the rotation of each tensor's columns. Checked: the values of all these keys;
+ * every named tensor is in the file; each row is a whole number of blocks; each width of a rotated tensor has signs. */
 #ifndef FR_FORMATS_ROTATION_H
 #define FR_FORMATS_ROTATION_H
 
@@ -32,9 +32,9 @@
 typedef struct fr_rotation {
     size_t cols, block;
     const float *signs; /* [cols] 1 or -1; NULL: all are 1 */
-    size_t groups;      /* number of key heads by which value heads are grouped before the rotation; 0: heads stay in
-                         * place. With n = heads / groups, head g * n + r of the grouped row is head r * groups + g of
-                         * the given row */
+    size_t groups;      /* number of key heads by which value heads are grouped before the rotation; 0 if heads keep
+                         * their order. With n = heads / groups, head g * n + r of the grouped row is head r * groups +
+                         * g of the given row */
     size_t heads;       /* number of value heads in the row */
 } fr_rotation;
 
@@ -52,7 +52,7 @@ void fr_rotation_set_free(fr_rotation_set *rotations);
 /* Gives the rotation of a tensor's columns; NULL if the tensor isn't rotated or `rotations` is NULL. */
 const fr_rotation *fr_rotation_of(const fr_rotation_set *rotations, const char *tensor, size_t cols);
 
-/* Gives the rotation for rows of this width that keeps heads in place; NULL if there is none. */
+/* Gives the rotation for rows of this width that keeps heads in their order; NULL if there is none. */
 const fr_rotation *fr_rotation_of_width(const fr_rotation_set *rotations, size_t cols);
 
 #endif

@@ -1,8 +1,8 @@
 /* Reads the safetensors header and checks all of it before it returns a tensor.
  *
- * In: a mapped file (layout: safetensors.h). Out: its tensors in the order of their bytes. The caller may rely on
- * three facts: every tensor's bytes are inside the file, belong to no other tensor, and are as many as its type and
- * shape need. */
+ * In: a mapped file (layout: safetensors.h). Out: its tensors in the order of their bytes. The caller may rely on three
+ * facts. Every tensor's bytes are inside the file. No byte belongs to two tensors. A tensor has as many bytes as its
+ * type and shape need. */
 #include "formats/safetensors.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 typedef struct entry {
     fr_tensor tensor;
-    uint64_t begin, end; /* counted from the end of the header */
+    uint64_t begin, end; /* offsets, counted from the end of the header */
 } entry;
 
 typedef struct header {
@@ -92,7 +92,8 @@ static fr_status read_span(const header *head, const json_t *json, entry *item) 
     return FR_OK;
 }
 
-/* Checks that the shape needs exactly the bytes of the span. A size that overflows is larger than any span. */
+/* Checks that the tensor's type and shape need exactly as many bytes as its span has. If their product overflows, the
+ * span is too small for it. */
 static fr_status check_size(const char *path, const fr_tensor *tensor) {
     uint64_t bytes = fr_dtype_row_bytes(tensor->type, 1);
     bool overflow = false;

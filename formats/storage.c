@@ -19,7 +19,7 @@ static uint32_t word_at(const uint8_t *bytes) {
 /* The position within a word of AWQ, in units of 4 bits, of each of 8 neighbouring integers. */
 static const uint8_t nibble_of[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
-/* Returns integer `index` of a line. It can read any packing but FR_PACKED_WORDS. */
+/* Returns integer `index` of a line. It can read all packings except FR_PACKED_WORDS. */
 static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
     uint32_t mask = (1u << lines->bits) - 1;
@@ -33,8 +33,8 @@ static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
     return (uint8_t)(code & mask);
 }
 
-/* Reads integers [begin, end) of a line in which no integer crosses into the next word. It takes a fraction of the
- * time that code_at would need. */
+/* Reads integers [begin, end) of a line whose packing is FR_PACKED_WORDS, where no integer crosses into the next word.
+ * This takes a fraction of the time that code_at would need. */
 static void read_words(const fr_code_lines *lines, size_t line, size_t begin, size_t end, uint8_t *codes) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
     unsigned bits = lines->bits, each = 32 / bits, mask = (1u << bits) - 1;
@@ -93,8 +93,8 @@ static size_t scale_index(const fr_storage *s, size_t row, size_t group) {
     return (s->first + row) / s->scale_rows * s->row_step + group * s->group_step;
 }
 
-/* Returns the scale with this index, without the scale of the whole matrix. The exponent 255 stands for NaN, as in
- * Open Compute's MX formats. */
+/* Returns the scale with this index. The scale of the whole matrix is not included. A stored exponent of 255 means NaN,
+ * as in Open Compute's MX formats. */
 static float scale_at(const fr_storage *s, size_t index) {
     if (!s->exponents) return float_at(s->scales, index);
     int exponent = ((const uint8_t *)s->scales->data)[index];
@@ -145,7 +145,7 @@ void fr_storage_unpack(const fr_storage *s, size_t row, size_t count, const fr_g
         }
 }
 
-/* The scale of one group in one row, and its zero point or bias. */
+/* Holds the scale of one group in one row, and the group's zero point or bias. */
 typedef struct group_values {
     size_t group;
     float scale, bias;

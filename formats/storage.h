@@ -1,11 +1,10 @@
 /* Describes in which tensors a folder written by a quantizer keeps the weights of each module (its storage).
  *
  * In: a checkpoint's tensors and the description in its configuration (AWQ, GPTQ, compressed-tensors, modelopt, MLX,
- * and FP8 with scales of other shapes than those of quant/fp8.h). Out: one tensor MODULE.weight of shape [rows, cols]
- * for each module. Its values are decoded from the stored tensors, row by row. They equal the values that the
- * quantizers' own packages compute from the stored scales as float32 (quant/NUMERICS.md). All shapes are checked
- * before a storage is made, so decoding stays inside the tensors. fr_storage_check finds scales that are not
- * finite. */
+ * and FP8 whose scales have other shapes than those of quant/fp8.h). Out: one tensor MODULE.weight of shape [rows,
+ * cols] for each module. Its values are decoded from the stored tensors, row by row. They equal the values that the
+ * quantizers' own packages compute from the stored scales as float32 (quant/NUMERICS.md). All shapes are checked before
+ * a storage is made, so decoding stays inside the tensors. fr_storage_check finds scales that are not finite. */
 #ifndef FR_FORMATS_STORAGE_H
 #define FR_FORMATS_STORAGE_H
 
@@ -18,8 +17,8 @@ typedef struct fr_checkpoint fr_checkpoint;
 typedef enum fr_storage_form {
     FR_STORAGE_GROUPED, /* integers (quant/grouped.h) */
     FR_STORAGE_FP8,     /* E4M3: value of the code * scale */
-    FR_STORAGE_FP4      /* E2M1: value of the code * scale of 16 columns (NVFP4) or of 32 (MXFP4). If the matrix has a
-                         * scale too, the columns' scale is multiplied or divided by it */
+    FR_STORAGE_FP4      /* E2M1: value of the code * scale of 16 columns (NVFP4) or of 32 columns (MXFP4). If the matrix
+                         * has a scale too, the columns' scale is first multiplied or divided by the matrix's scale */
 } fr_storage_form;
 
 /* Says how the integers of a line are packed; a line is a row or a column of codes (fr_code_lines).
@@ -55,7 +54,7 @@ typedef struct fr_storage {
     const fr_tensor *biases;    /* have the same shape as the scales; NULL: there are no biases */
     const fr_tensor *group_of;  /* [cols] the group of each column; NULL: the group is column / group size */
     bool exponents;             /* scales are bytes e, which mean 2^(e - 127) (MXFP4 and MXFP8) */
-    const fr_tensor *of_matrix; /* NVFP4: the scale of the matrix, one float; NULL: there is none */
+    const fr_tensor *of_matrix; /* NVFP4: the scale of the whole matrix, one float; NULL if there is none */
     bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's scale instead of
                                  * multiplied */
 } fr_storage;
@@ -66,9 +65,9 @@ typedef struct fr_storage {
 fr_status fr_storage_read(fr_checkpoint *checkpoint);
 
 /* Changes the number of columns of an MLX matrix to `cols`, and chooses the bits of a code and the group size that fit
- * this number. fr_storage_read may have chosen wrongly, because the shapes of codes and scales fit several
- * combinations, and a folder may leave out the settings of single modules. Returns false if the codes and scales do
- * not fit `cols` columns. */
+ * this number. The shapes of codes and scales fit several combinations, and a folder may omit the settings of single
+ * modules, so fr_storage_read may have chosen a wrong combination. Returns false if the codes and scales do not fit
+ * `cols` columns. */
 bool fr_storage_refit(const fr_checkpoint *files, const fr_tensor *tensor, uint64_t cols);
 
 enum { FR_STORAGE_PARTS = 6 };
@@ -76,7 +75,8 @@ enum { FR_STORAGE_PARTS = 6 };
 /* Gives the tensors from which a module's values are decoded, and returns the number of these tensors. */
 size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STORAGE_PARTS]);
 
-/* Returns the number of modules that are stacked in the tensors; 1 if the module has the tensors to itself. */
+/* Returns the number of modules whose matrices are stacked in the same tensors; 1 if the tensors hold only this
+ * module. */
 size_t fr_storage_stacked(const fr_storage *storage);
 
 /* Returns the bytes of all tensors of the module. If experts are stacked in them, each gets an equal share. */

@@ -25,7 +25,7 @@ static bool is_one_of(const char *word, const char *const *words) {
     return false;
 }
 
-/* Refuses a member whose value is not one of the words `built`. A missing member passes. */
+/* Refuses a member whose value is not one of the words in `built`. A missing member is accepted. */
 static fr_status check_word(const fr_storage_config *config, const json_t *object, const char *key,
                             const char *const *built) {
     const char *word;
@@ -33,7 +33,7 @@ static fr_status check_word(const fr_storage_config *config, const json_t *objec
     return !word || is_one_of(word, built) ? FR_OK : refuse(config, key, word);
 }
 
-/* Refuses a member object unless it is empty or only says that the weights are dense. */
+/* Accepts a member object only if it is missing, empty, or says only that the weights are dense. */
 static fr_status check_empty(const fr_storage_config *config, const char *key) {
     json_t *object;
     FR_TRY(fr_json_object(config->object, key, config->where, &object));
@@ -110,8 +110,8 @@ static fr_status read_mlx(fr_storage_config *config) {
     return fr_json_size(config->object, "bits", 0, 64, 0, config->where, &config->bits);
 }
 
-/* Reads the number of columns of a group. -1 or 0 stands for a whole row. If the member is missing or null, the number
- * stays unknown. */
+/* Reads the number of columns of a group. -1 or 0 means a whole row. If the member is missing or null, the number stays
+ * unknown. */
 static fr_status read_group(const json_t *object, const char *where, size_t *group) {
     const char *key = json_object_get(object, "group_size") ? "group_size" : "q_group_size";
     const json_t *said = json_object_get(object, key);
@@ -160,7 +160,7 @@ static fr_status read_method(fr_storage_config *config, const char *method) {
 /* ---------------------------------------------------------------------------------------------- finding the method */
 
 /* Finds the object that describes the quantized weights. Programs write it to different places. If several places have
- * one, the first of them counts. */
+ * such an object, the first place in this function's order is used. */
 static fr_status find_object(const fr_checkpoint *files, fr_storage_config *config) {
     static const char *const keys[] = {"quantization_config", "compression_config", "quantization"};
     json_t *found = NULL, *text;
@@ -223,7 +223,7 @@ static bool translate(const char *pattern, char *out, size_t size) {
     return true;
 }
 
-/* A compiled pattern for names of modules. `text` points into the object that describes the weights. */
+/* Holds a compiled pattern for names of modules. `text` points into the object that describes the weights. */
 typedef struct fr_name_pattern {
     const char *text;
     bool known; /* false: regcomp can't read the pattern */
@@ -231,7 +231,7 @@ typedef struct fr_name_pattern {
 } fr_name_pattern;
 
 /* Gives a compiled pattern. Each pattern is compiled only once and then kept, because hundreds of patterns may be
- * compared with ten thousands of modules. Returns NULL if there are too many patterns, or no memory. */
+ * compared with tens of thousands of modules. Returns NULL if there are too many patterns, or no memory. */
 static const fr_name_pattern *pattern_of(fr_storage_config *config, const char *text) {
     char translated[PATTERN_MAX];
     for (size_t i = 0; i < config->pattern_count; i++)
@@ -260,12 +260,12 @@ static bool matches(fr_storage_config *config, const char *text, const char *nam
     regmatch_t match;
     const fr_name_pattern *pattern = pattern_of(config, text);
     *known = pattern && pattern->known;
-    /* regexec finds the leftmost match; if a match begins at the beginning of the name, that is the leftmost */
+    /* regexec finds the leftmost match, so it finds a match at the beginning of the name if there is one */
     return *known && regexec(&pattern->compiled, name, 1, &match, 0) == 0 && match.rm_so == 0;
 }
 
-/* Reads GPTQModel's "dynamic": other settings for the modules that match a pattern. Only symmetry and group size are
- * read, because the shapes of the tensors show the bits. */
+/* Reads GPTQModel's "dynamic": settings that replace the general ones for modules that match a pattern. Only symmetry
+ * and group size are read, because the shapes of the tensors show the bits. */
 static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
     json_t *dynamic, *other;
     const char *pattern;
@@ -287,8 +287,8 @@ static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_
 }
 
 /* Returns true if the module is one of a group's targets. A target is a class, such as `Linear`, a module's name, or a
- * pattern for names. by_class true: only classes count, and each of them stands for all modules. by_class false: only
- * names and patterns count. */
+ * pattern for names. If by_class is true, only classes count, and each class matches all modules. If by_class is false,
+ * only names and patterns count. */
 static bool targets(fr_storage_config *config, const json_t *group, const char *module, bool by_class) {
     const json_t *list = json_object_get(group, "targets"), *target;
     size_t i;

@@ -16,14 +16,14 @@
 
 enum { NAME_MAX = 320, COLS_MAX = INT32_MAX };
 
-/* The folder that is being read, and the list of tensors that is being made from the folder's tensors. */
+/* Describes the folder that is being read, and the list of tensors that is being made from the folder's tensors. */
 typedef struct reading {
     fr_checkpoint *files;
     fr_storage_config config;
     fr_tensors made;
 } reading;
 
-/* A module that is being recognized. */
+/* Describes a module that is being recognized. */
 typedef struct module {
     const reading *in;
     const fr_tensor *codes;
@@ -34,7 +34,7 @@ typedef struct module {
 
 /* ----------------------------------------------------------------------------------------------------------- names */
 
-/* Returns the length of the name without the ending `end`; 0 if the name does not end so. */
+/* Returns the length of the name without the ending `end`; 0 if the name has another ending. */
 static size_t before_end(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     return length > tail && strcmp(name + length - tail, end) == 0 ? length - tail : 0;
@@ -107,8 +107,8 @@ static fr_status set_bits(module *m, size_t bits) {
     return FR_OK;
 }
 
-/* Sets the number of groups in a row and the columns of each group. The configured group size is used if it gives that
- * many groups. Otherwise all groups must have the same size. */
+/* Sets the number of groups in a row and the columns of each group. The configured group size is used if it gives
+ * `groups` groups. Otherwise the size is computed, and all groups must have the same size. */
 static fr_status set_groups(module *m, const fr_tensor *scales, uint64_t groups) {
     fr_storage *s = &m->storage;
     size_t said = m->scheme.group == FR_GROUP_ROW ? s->cols : m->scheme.group;
@@ -132,8 +132,8 @@ static fr_status fill(const module *m, const fr_tensor *tensor) {
     return tensor->bytes ? fr_map_fill(map, at, at + tensor->bytes) : FR_OK;
 }
 
-/* Reads the group of each column from a tensor. If the groups follow one another, n columns each, then n is stored as
- * the group size, and the tensor is not needed any more. */
+/* Reads the group of each column from a tensor. If every n neighbouring columns form one group, in order, then n is
+ * stored as the group size, and the tensor is not needed any more. */
 static fr_status read_order(module *m, const fr_tensor *order) {
     fr_storage *s = &m->storage;
     int32_t group, first = 0;
@@ -221,8 +221,8 @@ static fr_status read_gptq(module *m, const fr_tensor *scales) {
     return order ? read_order(m, order) : FR_OK;
 }
 
-/* Reads a module with .qweight. If the configuration does not name the method, the shapes tell it: AWQ packs 8 rows
- * into a word, GPTQ packs columns. */
+/* Reads a module with .qweight. If the configuration does not name the method, the shapes show it: AWQ packs 8 rows
+ * into a word, while GPTQ packs columns. */
 static fr_status read_qweight(module *m) {
     const fr_tensor *scales;
     fr_storage_method method = m->in->config.method;
@@ -238,8 +238,8 @@ static fr_status read_qweight(module *m) {
 
 /* ---------------------------------------------------------------------------------------------- compressed-tensors */
 
-/* Reads scales. There may be one for each group, one for each row, or one for the matrix. In the last two cases a row
- * is a single group. */
+/* Reads scales. There may be one for each group, one for each row, or one for the whole matrix. If rows or the matrix
+ * have the scales, each row counts as a single group. */
 static fr_status set_row_scales(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     uint64_t count = 1;
@@ -253,8 +253,9 @@ static fr_status set_row_scales(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Reads compressed-tensors' zero points. They are packed along rows with 2^(bits - 1) added to them, or they are
- * signed bytes, to which code_at adds 2^(bits - 1). The sums are the zero points of unsigned codes. */
+/* Reads compressed-tensors' zero points. In one layout they are packed along rows, and 2^(bits - 1) was added to each
+ * before packing. In the other layout they are signed bytes, and code_at adds 2^(bits - 1). Either way the results are
+ * the zero points of unsigned codes. */
 static fr_status read_signed_zeros(module *m) {
     fr_storage *s = &m->storage;
     const fr_tensor *zeros = part(m, ".weight_zero_point");
@@ -288,8 +289,8 @@ static fr_status read_shape(module *m) {
 }
 
 /* Finds the number of bits of a code, and the packing, that fit the width of the tensor. The configured number of bits
- * is tried first. Both packings are tried, because before the middle of 2026 compressed-tensors wrote no code across
- * the end of a word. */
+ * is tried first. Two packings are tried, because compressed-tensors has let codes cross the end of a word only since
+ * the middle of 2026. */
 static fr_status set_packing(module *m) {
     fr_storage *s = &m->storage;
     uint64_t words = m->codes->shape[1];
@@ -351,7 +352,7 @@ static fr_status set_blocks(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Sets a scale for every `group` columns of a row. The scales of a row are side by side. */
+/* Describes scales that each belong to `group` columns of a row. The scales of a row are side by side. */
 static void set_columns_of_scale(fr_storage *s, uint32_t group) {
     s->grouping.group = group;
     s->groups = s->row_step = s->cols / group;
@@ -414,8 +415,8 @@ static fr_status set_fp4(module *m, uint64_t rows, uint64_t cols, uint32_t group
     return s->cols % group ? fail_shape(m, m->codes) : FR_OK;
 }
 
-/* Reads the tensors of NVFP4 or, in compressed-tensors' folders, of MXFP4: codes [rows, cols / 2], two in a byte;
- * scales [rows, cols / 16] or exponents [rows, cols / 32]; with NVFP4 one scale for the matrix. */
+/* Reads the tensors of NVFP4 or, in compressed-tensors' folders, of MXFP4. Both have codes [rows, cols / 2], two in a
+ * byte. NVFP4 has scales [rows, cols / 16] and one scale for the matrix. MXFP4 has exponents [rows, cols / 32]. */
 static fr_status read_fp4(module *m, const char *of_matrix, bool divides) {
     fr_storage *s = &m->storage;
     const fr_tensor *scales;
@@ -435,8 +436,8 @@ static fr_status read_fp4(module *m, const char *of_matrix, bool divides) {
 /* ------------------------------------------------------------------------------------------------------------- MLX */
 
 /* Reads MLX's tensors of small floats: codes [rows, cols * bits / 32] and scales [rows, groups], one byte each, or
- * stacks of these. The widths tell the formats apart: MXFP4 has 32 columns of 4 bits for each scale, NVFP4 16 columns,
- * MXFP8 32 columns of 8 bits. */
+ * stacks of such matrices. The widths show the format. MXFP4 has a scale for 32 columns of 4 bits, NVFP4 for 16 columns
+ * of 4 bits, and MXFP8 for 32 columns of 8 bits. */
 static fr_status read_mlx_floats(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const fr_tensor *codes = m->codes;
@@ -457,9 +458,9 @@ static fr_status read_mlx_floats(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Reads MLX's tensors: codes [rows, cols * bits / 32], scales and biases [rows, cols / group], or stacks of these.
- * Several combinations of bits and group size may fit the shapes. The configured combination is tried first, then
- * combinations in which the bits or the group size are configured. */
+/* Reads MLX's tensors: codes [rows, cols * bits / 32], scales and biases [rows, cols / group], or stacks of such
+ * matrices. Several combinations of bits and group size may fit the shapes. The configured combination is tried first,
+ * then combinations in which either the bits or the group size is the configured one. */
 static fr_status read_mlx(module *m) {
     static const size_t sizes[] = {64, 32, 128, 16, 256};
     fr_storage *s = &m->storage;
@@ -498,7 +499,8 @@ static fr_status read_mlx(module *m) {
 
 /* --------------------------------------------------------------------------------------------------------- modules */
 
-/* Kinds of codes. The ending of the tensor's name, its type and the tensors beside it tell them apart. */
+/* Lists the kinds of codes. The ending of the tensor's name, its type and the tensors that belong to the same module
+ * show the kind. */
 typedef enum codes_kind { NO_CODES, QWEIGHT, PACKED, PACKED_FP4, BYTES, FP8, NVFP4, MLX } codes_kind;
 
 static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length) {
@@ -512,13 +514,13 @@ static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length)
     if (t->type == FR_I8) return BYTES;
     if (t->type == FR_U8 && find(in, t->name, *length, ".weight_scale")) return NVFP4;
     if (t->type != FR_F8_E4M3) return NO_CODES;
-    /* a .weight_scale_inv of blocks is read by quant/fp8.h; Ministral 3 has one number there */
+    /* quant/fp8.h reads a .weight_scale_inv that has a scale for each block; in Ministral 3 the tensor is one number */
     const fr_tensor *one = find(in, t->name, *length, ".weight_scale_inv");
     return find(in, t->name, *length, ".weight_scale") || (one && one->dims == 0) ? FP8 : NO_CODES;
 }
 
-/* Returns true for a tensor that is used only to quantize activations, or keys and values, which forerun does not
- * do. */
+/* Returns true for a tensor that forerun does not use: a stored scale for quantizing activations, keys or values, or
+ * stored rotary frequencies. */
 static bool is_ignored(const fr_tensor *t) {
     static const char *const ends[] = {
         ".input_scale", ".input_global_scale", ".input_zero_point",   ".output_scale", ".k_scale", ".v_scale",
@@ -577,8 +579,8 @@ static fr_status recognize(module *m, codes_kind kind) {
     return FR_OK;
 }
 
-/* Returns true if the FP8 kernels can read the codes. They can if there is one scale for the matrix, for each row, or
- * for each block of the size in quant/fp8.h. */
+/* Returns true if the FP8 kernels can read the codes. They can if there is one scale for the matrix, one for each row,
+ * or one for each block of the size in quant/fp8.h. */
 static bool suits_fp8(const fr_storage *s) {
     bool blocks = s->scale_rows == FR_FP8_BLOCK && s->grouping.group == FR_FP8_BLOCK;
     return s->form == FR_STORAGE_FP8 && (blocks || (s->groups == 1 && s->scale_rows == 1));
@@ -602,8 +604,8 @@ static fr_status add_matrix(reading *in, const module *m, const char *name, fr_s
     return fr_tensors_add(&in->made, &made, in->files->path);
 }
 
-/* Makes the name that published files give to the matrix of one expert. It is made from the name of the stack of
- * matrices in MLX's file. */
+/* Makes the name that published files give to the matrix of one expert. The name is derived from the name of the stack
+ * of matrices in MLX's file. */
 static bool spell_expert(const char *stack, uint64_t expert, char *name, size_t size) {
     const char *marker = strstr(stack, ".switch_mlp.") ? ".switch_mlp." : ".experts.";
     static const char *const mixtral[][2] = {{"gate_proj", "w1"}, {"down_proj", "w2"}, {"up_proj", "w3"}};
@@ -625,7 +627,7 @@ static fr_status add_module(reading *in, const fr_tensor *t, codes_kind kind, si
     FR_TRY(fr_storage_config_module(&in->config, m.name, &m.scheme));
     FR_TRY(recognize(&m, kind));
     uint64_t stacked = t->dims == 3 ? t->shape[0] : 1;
-    /* mlx-lm's latent attention has a stack with a matrix for each head, which becomes one matrix */
+    /* for latent attention, mlx-lm stores a stack of one matrix for each head; here the stack becomes one matrix */
     bool heads = before_end(m.name, ".embed_q") || before_end(m.name, ".unembed_out");
     if (heads && stacked > COLS_MAX / m.storage.rows) return fail(&m, "its shape has too many rows");
     if (heads) m.storage.rows *= (size_t)stacked;

@@ -11,9 +11,9 @@
 
 #define FIRST_CAPACITY ((size_t)256)
 
-/* Returns the place of a name in the index. The hash is a polynomial in a secret number, modulo 2^61 - 1: any two
- * names have equal values with a probability below length / 2^60. The value is multiplied by a secret odd number, and
- * the top bits of the product are taken, which spreads it evenly over the index. */
+/* Returns the slot of the index where the search for a name begins. The hash is a polynomial in a secret number, modulo
+ * 2^61 - 1: any two names have equal values with a probability below length / 2^60. The value is multiplied by a secret
+ * odd number, and the top bits of the product are the slot, so that slots are used evenly. */
 static size_t slot_of(const fr_tensors *tensors, const char *name) {
     const uint64_t prime = ((uint64_t)1 << 61) - 1;
     uint64_t hash = 0;
@@ -24,8 +24,8 @@ static size_t slot_of(const fr_tensors *tensors, const char *name) {
     return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
 }
 
-/* Gives the place of the index that holds the name, or the empty place where it would be added. At least half of the
- * index is empty. */
+/* Gives the slot of the index that holds the name, or the empty slot where the name would be added. At least half of
+ * the slots are empty. */
 static size_t find_slot(const fr_tensors *tensors, const char *name) {
     size_t slot = slot_of(tensors, name);
     while (tensors->index[slot] && strcmp(tensors->items[tensors->index[slot] - 1].name, name) != 0)
@@ -33,8 +33,8 @@ static size_t find_slot(const fr_tensors *tensors, const char *name) {
     return slot;
 }
 
-/* Chooses the secret keys. Without a random source they keep fixed values. A hostile file could then make lookups
- * slow, but do nothing worse. */
+/* Chooses the secret keys. Without a random source they keep fixed values. A hostile file could then make lookups slow,
+ * but could do no other harm. */
 static void choose_keys(fr_tensors *tensors) {
     uint64_t *keys = tensors->keys;
     if (getrandom(keys, sizeof tensors->keys, GRND_NONBLOCK) != (ssize_t)sizeof tensors->keys) {

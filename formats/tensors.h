@@ -1,7 +1,7 @@
 /* Keeps a list of tensors, which every parser of weight files fills: their names, and where their bytes are.
  *
- * In: tensors as a parser finds them (names, types, shapes, and spans whose bounds it has checked). Out: lookup by
- * name. The bytes belong to the files that the parser has mapped, the names to the list. */
+ * In: tensors as a parser finds them (names, types, shapes, and spans whose bounds the parser has checked). Out: lookup
+ * by name. The bytes belong to the files that the parser has mapped, the names to the list. */
 #ifndef FR_FORMATS_TENSORS_H
 #define FR_FORMATS_TENSORS_H
 
@@ -14,13 +14,13 @@ typedef struct fr_tensor {
     const char *name;
     const char *type_name; /* as the file spells it; fr_tensors_add replaces NULL by fr_dtype_name(type) */
     fr_dtype type;         /* FR_DTYPE_COUNT: an unsupported type */
-    bool packed;           /* stored in the packed layout (quant/packed.h); each matrix of a stack of experts is packed
-                            * by itself */
+    bool packed;           /* stored in the packed layout (quant/packed.h); in a stack of experts, each expert's matrix
+                            * is packed separately */
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];      /* slowest first, as safetensors and PyTorch write it */
     const void *data;                 /* at any alignment */
-    const struct fr_storage *storage; /* describes the tensors from which the values are decoded (storage.h); `data`
-                                       * then has only the codes. NULL: `data` has the values */
+    const struct fr_storage *storage; /* describes the tensors from which the values are decoded (storage.h); NULL if
+                                       * `data` has the values. If it is not NULL, `data` has only the codes */
     uint64_t bytes;
     uint32_t file; /* number of the file that contains the tensor */
 } fr_tensor;
@@ -35,8 +35,8 @@ typedef struct fr_tensors {
 
 void fr_tensors_free(fr_tensors *tensors);
 
-/* Adds a copy of the tensor, its name and its type name. A name that already exists is FR_INPUT. Error lines call the
- * file `where`. */
+/* Adds a copy of the tensor, its name and its type name. If the name already exists, the call fails with FR_INPUT.
+ * Error lines call the file `where`. */
 fr_status fr_tensors_add(fr_tensors *tensors, const fr_tensor *tensor, const char *where);
 
 /* Finds a tensor by name; NULL if there is none. */

@@ -1,6 +1,6 @@
 /* Reads the files beside tokenizer.json (tokenizer_beside.h).
  *
- * The texts of tokens point into the JSON trees of these files; the source keeps the trees. */
+ * These files are kept as JSON trees, into which the texts of tokens point. The source owns the trees. */
 #include "formats/tokenizer_beside.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "formats/checkpoint.h"
 #include "formats/json_wide.h"
 
-/* One of the files; root is NULL if the file does not exist or is not needed. */
+/* Holds one of the files; root is NULL if the file does not exist or is not needed. */
 typedef struct beside_file {
     json_t *root;
     char *path;
@@ -20,11 +20,11 @@ typedef struct beside_file {
 typedef struct beside {
     fr_tokenizer_source *source;
     beside_file config, map, added;
-    const json_t *vocabulary; /* ids by text, as in tokenizer.json's vocabulary */
+    const json_t *vocabulary; /* maps a token's text to its id, as in tokenizer.json's vocabulary */
     json_t *special;          /* a set of the texts of special tokens */
-    json_t *index;            /* index in the source's list of added tokens, by text */
+    json_t *index;            /* maps a token's text to its index in the source's list of added tokens */
     uint8_t *taken;           /* one bit for each id, set if a token has it; NULL: not made yet */
-    size_t capacity;          /* room in the source's list of added tokens */
+    size_t capacity;          /* capacity of the source's list of added tokens */
 } beside;
 
 static fr_text text_of(const json_t *string) {
@@ -112,8 +112,8 @@ static bool is_own_name(const char *key) {
     return is_name(key);
 }
 
-/* Reads "image_token" and any other names of tokens that only this model has. "add_bos_token" is not a text and is
- * left out. If both files name a token, the configuration's name counts. */
+/* Reads "image_token" and any other token name that only this model has. "add_bos_token" is left out, because its value
+ * is not a text. If both files name a token, the name in the configuration is used. */
 static fr_status read_own_names(beside *b, const beside_file *file) {
     const char *key;
     json_t *value;
@@ -165,7 +165,7 @@ static bool take(beside *b, int32_t id) {
     return was;
 }
 
-/* Marks an id as taken. *was: another token has the id already. */
+/* Marks an id as taken. *was becomes true if another token already has the id. */
 static fr_status take_id(beside *b, int32_t id, bool *was) {
     const fr_tokenizer_source *source = b->source;
     if (!b->taken) {
@@ -293,8 +293,8 @@ static int32_t find_token(const beside *b, fr_text text) {
     return known ? (int32_t)json_integer_value(known) : -1;
 }
 
-/* Applies the flag `key`: true adds the token to the ids that stand before each text (`before`) or after it, and false
- * removes the token from them. */
+/* Applies the flag `key`. If the flag is true, the token's id is added to `ids`, the ids that are put before each text
+ * (`before`) or after it. If the flag is false, the id is removed from them. */
 static fr_status heed_flag(const beside *b, const char *key, fr_text token, int32_t *ids, size_t *count, bool before) {
     const json_t *flag = json_object_get(b->config.root, key);
     int32_t id = token.bytes ? find_token(b, token) : -1;

@@ -13,13 +13,14 @@
  *   special_tokens_map.json  the same names; its seven names replace those of the configuration
  *   added_tokens.json        {text: id, ...}
  *
- * The last two come from older releases: they are read if the configuration has no added_tokens_decoder or does not
- * exist. Out: named tokens; further added tokens, and changed flags of known ones; the tokens before and after a text.
+ * The last two files come from older releases. They are read if the configuration has no added_tokens_decoder or does
+ * not exist. Out: named tokens; further added tokens, and changed flags of known ones; the tokens before and after a
+ * text.
  *
  * "add_bos_token" and "add_eos_token" decide if bos_token comes before texts and eos_token after them, whatever the
- * post-processor of tokenizer.json says; an absent or null flag changes nothing. llama.cpp's converter treats the
- * flags in this way, and so do the classes of transformers 4 for Llama, Gemma and others. transformers 5 ignores these
- * flags if there is a tokenizer.json. */
+ * post-processor of tokenizer.json says; an absent or null flag changes nothing. llama.cpp's converter treats the flags
+ * in this way, and so do the classes of transformers 4 for Llama, Gemma and others. transformers 5 ignores these flags
+ * if there is a tokenizer.json. */
 #ifndef FR_FORMATS_TOKENIZER_BESIDE_H
 #define FR_FORMATS_TOKENIZER_BESIDE_H
 

@@ -18,7 +18,7 @@ static fr_text text_of(const char *string) {
     return (fr_text){string, strlen(string)};
 }
 
-/* Returns true if the text is one of the words, a list that ends with NULL. */
+/* Returns true if the text is one of `words`, a list that ends with NULL. */
 static bool is_one_of(fr_text text, const char *const *words) {
     for (; *words; words++)
         if (fr_text_is(text, *words)) return true;
@@ -47,9 +47,9 @@ static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architect
     return false;
 }
 
-/* Chooses a kind by the architecture, for a file without tokenizer.ggml.pre. The architecture alone is not enough: two
- * families have the architecture deepseek2, and models of other makers are called llama as well. So the file must also
- * have the tokens of the kind. */
+/* Chooses a kind by the architecture, for a file without tokenizer.ggml.pre. The architecture alone does not determine
+ * the kind: two families have the architecture deepseek2, and models of several makers have the architecture llama. So
+ * the file must also have the tokens of the kind. */
 static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
     for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
@@ -68,7 +68,7 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_to
                          gguf->path, gguf->architecture);
 }
 
-/* Reports that the model has no kind of this name, and lists the names that it has. */
+/* Reports that the table has no kind with this model and name, and lists the names that the model's kinds have. */
 static fr_status fail_pre(fr_text model, const char *format, const char *where, fr_text pre) {
     char built[256];
     fr_pre_tokenizer_list(model, built, sizeof built);
@@ -99,11 +99,11 @@ static fr_status fail_list(const fr_gguf *gguf, size_t count) {
 
 /* -------------------------------------------------------------------------------------------------------- the lists */
 
-enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* size of the longest name that `spell` makes, with its NUL */
+enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* size of the longest name that `spell` makes, including its NUL */
 
 /* Writes a token as it is published. For WordPiece, llama.cpp's converter puts U+2581 before tokens that begin words,
- * and removes the "##" of tokens inside words. Both are undone here. A token without a text gets the name that
- * llama.cpp gives it. */
+ * and removes the "##" of tokens inside words. This function undoes these two changes. A token without a text gets the
+ * name that llama.cpp gives it. */
 static fr_text spell(fr_text text, size_t id, bool of_words, char *copy) {
     if (text.length == 0) return (fr_text){copy, (size_t)snprintf(copy, SPELLING, "[EMPTY_%zu]", id)};
     size_t block = strlen(FR_LOWER_BLOCK);
@@ -143,7 +143,7 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
     return FR_OK;
 }
 
-/* The types of tokens that the file gives, and how many of them were corrected. */
+/* Holds the types of tokens that the file gives, and how many of them were corrected. */
 typedef struct token_types {
     const fr_gguf_value *list; /* NULL: the file has no types */
     const fr_pre_tokenizer *kind;
@@ -176,8 +176,8 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* Sets whether an added token includes the blanks beside it. GGUF files have no flags for it. In Phi-3 all tokens
- * but three include the blanks after them. In XLM-RoBERTa the mask includes the blanks before it. */
+/* Sets whether an added token takes in the blanks beside it. GGUF files have no flags for this. In Phi-3 all tokens
+ * except three take in the blanks after them. In XLM-RoBERTa the mask takes in the blanks before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
     bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
@@ -203,8 +203,8 @@ static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, co
     return FR_OK;
 }
 
-/* Reads the merges. The two parts of a merge are separated by a space. It is the first space after the first byte,
- * because the left part may itself begin with a space. */
+/* Reads the merges. The two parts of a merge are separated by a space. The left part may itself begin with a space, so
+ * the separator is the first space after the first byte. */
 static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
     const fr_gguf_value *merges;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.merges", FR_GGUF_STRING, &merges));
@@ -269,7 +269,7 @@ static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, cons
 }
 
 /* Makes the token that the file names as bos or eos a control token, whatever its type in the file is. This is done
- * only for texts such as <s> or [SEP], because people might write any other text by chance. id -1: there is no such
+ * only for texts such as <s> or [SEP], because people may write other texts by chance. id -1: there is no such
  * token. */
 static void add_control(fr_tokenizer_source *source, int32_t id) {
     fr_text text = id < 0 ? (fr_text){"", 0} : source->vocabulary[id].text;
@@ -315,8 +315,8 @@ static fr_status put_pair(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     return FR_OK;
 }
 
-/* Reads the ids of single tokens and those put before and after a text. A bos is put before every Gemma 4 text
- * whatever the file says, as llama.cpp does, because early conversions said false by mistake. */
+/* Reads the ids of single tokens, and the ids that are put before and after a text. A bos is put before every Gemma 4
+ * text whatever the file says, as llama.cpp does, because early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown, part;
     bool add_begin, add_end;
@@ -353,10 +353,10 @@ static void put_blanks(fr_text_rules *rules) {
         (fr_text_rule){.kind = FR_RULE_REPLACE, .pattern = text_of(" {2,}"), .regex = true, .content = text_of(" ")});
 }
 
-/* Adds the rule that puts a space before each text, and the rule that removes it from the output. llama.cpp adds both
- * rules for SentencePiece if the file's key add_space_prefix is true or missing. It ignores the key for tokenizers
- * whose pieces are bytes. It always keeps runs of blanks in SentencePiece's texts. Here a run becomes one blank if the
- * key remove_extra_whitespaces is true, as in SentencePiece itself. */
+/* Adds the rule that puts a space before each text, and the rule that removes this space from the output. For
+ * SentencePiece, llama.cpp adds both rules if the file's key add_space_prefix is true or missing. For tokenizers whose
+ * pieces are bytes, it ignores the key. llama.cpp always keeps runs of blanks in SentencePiece's texts. Here a run
+ * becomes one blank if the key remove_extra_whitespaces is true, as in SentencePiece itself. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
     fr_text_rules before = {0}, *behind = &source->decoder;
@@ -420,7 +420,7 @@ static fr_status read_words(fr_tokenizer_source *source, const fr_gguf *gguf, bo
     return FR_OK;
 }
 
-/* Reads the settings in the file that change the rules of the file's kind of tokenizer. */
+/* Reads those settings in the file that change the rules of its kind of tokenizer. */
 static fr_status read_settings(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     if (kind->pieces == FR_MODEL_UNIGRAM) return read_unigram(source, gguf);
     if (kind->pieces == FR_MODEL_WORD_PIECE) return read_words(source, gguf, true);
@@ -488,13 +488,13 @@ static void see(handing_on *seen, fr_text text) {
     seen->flushes |= fr_text_is(text, "<|flush|>");
 }
 
-/* Returns true for an "</s>" that ends texts. Some vocabularies have "</s>" for struck-out text, so it counts only if
- * its type is control. */
+/* Returns true for an "</s>" that ends texts. Some vocabularies use "</s>" for struck-out text, so it ends texts only
+ * if its type is control. */
 static bool is_typed_end(const fr_gguf_value *types, size_t id, fr_text text) {
     return types && id < types->count && fr_text_is(text, "</s>") && fr_gguf_i32(types, id) == CONTROL;
 }
 
-/* Adds the tokens whose texts end a text in any model, and the tokens of `own`, a list that ends with NULL. */
+/* Adds the tokens whose texts end a text in any model, and the tokens of `own`, a list of texts that ends with NULL. */
 static fr_status add_by_text(const end_list *ends, const char *const *own) {
     const fr_gguf_value *tokens, *types;
     handing_on seen = {0};

@@ -12,7 +12,7 @@
  *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown, seperator (so spelled), padding, cls, mask, and
  *                                   fim_pad, fim_rep, fim_sep, which also end texts
  *     tokenizer.ggml.add_bos_token, .add_eos_token
- *     tokenizer.ggml.scores         of each token, in models that use scores ("llama", "t5"); else not needed
+ *     tokenizer.ggml.scores         one for each token, needed only in models that use scores ("llama", "t5")
  *     tokenizer.ggml.add_space_prefix   for the models "llama" (true if missing) and "t5"; ignored if pieces are bytes,
  *                                   refused for others
  *     tokenizer.ggml.remove_extra_whitespaces, .precompiled_charsmap    of SentencePiece's normalizer
@@ -34,24 +34,24 @@ bool fr_tokenizer_gguf_has(const fr_gguf *gguf);
  * the file; "" keeps it. A failure leaves nothing open. */
 fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf, const char *pre);
 
-/* Reads the id under a key. A missing key gives -1. An id that is not below `count` also gives -1, with a note (some
- * files have 4294967295). */
+/* Reads the id under a key. A missing key gives -1. An id of `count` or more also gives -1, with a note, because some
+ * files have 4294967295 there. */
 fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t count, fr_notes *notes, int32_t *id);
 
 /* Gives the ids below `vocab` that end a text, at most `capacity`. They are the file's eos, eot and eom, its tokens
  * that pad or separate files when code is filled in, and tokens whose text says that they end a text (turn_tokens.h).
- * If the file has no eot, the tokens that its kind of tokenizer has for that purpose are added. `pre` is as in
+ * If the file has no eot, the tokens that end turns in files of its kind are added. `pre` is as in
  * fr_tokenizer_gguf_open. */
 fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vocab, fr_notes *notes, int32_t *ids,
                                  size_t capacity, size_t *count);
 
 /* Gives the ids below `vocab` that the file lists as never to be generated. Other numbers in the list are not ids of
- * tokens and are left out. A list of more than `capacity` ids is FR_INPUT. */
+ * tokens and are left out. If the list has more than `capacity` ids, the call fails with FR_INPUT. */
 fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
 #define FR_KEY_SUPPRESSED "tokenizer.ggml.suppress_tokens"
 
-/* Finds a kind of this model whose files cut texts in the same way as the source; NULL if there is none. If there are
- * several, the kind with the name `pre` is preferred; `pre` NULL: no preference. */
+/* Finds a kind of this model whose files cut texts in the same way as the source; NULL if there is none. If several
+ * kinds do, the one with the name `pre` is preferred. `pre` may be NULL, which prefers none. */
 const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
 
 /* Sets the rules by which a unigram model's file cuts texts. `rules` has the rule that turns a blank into U+2581. If
@@ -59,8 +59,8 @@ const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *sourc
  * with U+2581 for each blank, and one U+2581 before the text if `adds`. */
 void fr_tokenizer_gguf_cut_unigram(fr_text_rules *rules, bool adds, bool removes);
 
-/* Finds the two settings with which a unigram model's file cuts texts as the source does. If there are none, returns
- * false. */
+/* Finds the two settings with which a unigram model's file cuts texts as the source does. Returns false if no settings
+ * do. */
 bool fr_tokenizer_gguf_suits_unigram(const fr_tokenizer_source *source, bool *adds, bool *removes);
 
 #endif

@@ -10,8 +10,8 @@ static fr_text text_of(const char *string) {
     return (fr_text){string, strlen(string)};
 }
 
-/* Gives the next character of a regular expression. For an escaped quote or line end it gives the character itself.
- * Other escapes keep their backslash. */
+/* Gives the next character of a regular expression. If the character is an escaped quote or line end, the function
+ * gives the character itself. Other escapes keep their backslash. */
 static int next_of_pattern(fr_text pattern, size_t *at) {
     unsigned char byte = (unsigned char)pattern.bytes[(*at)++];
     if (byte != '\\' || *at == pattern.length) return byte;
@@ -28,7 +28,7 @@ static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
     return a == x->pattern.length && b == y->pattern.length;
 }
 
-/* Gives the rule in its plain form. If an expression matches single digits, it is replaced by the class of characters
+/* Gives the rule in its plain form: an expression that matches single digits is replaced by the class of characters
  * that "Digits" uses. */
 static fr_text_rule plain(const fr_text_rule *rule) {
     fr_text_rule made = *rule;

@@ -147,8 +147,8 @@ static const struct {
     {"WordLevel", FR_MODEL_WORD_LEVEL, read_words},
 };
 
-/* Guesses the type of a model whose file does not give it, as old files do not. As in the tokenizers library, it is
- * the first type whose members are all there. */
+/* Guesses the type of a model whose file does not give it, as old files do not. As in the tokenizers library, the guess
+ * is the first type whose members the file has. */
 static const char *guess_type(const json_t *model) {
     if (json_is_array(json_object_get(model, "vocab"))) return "Unigram";
     if (json_object_get(model, "merges")) return "BPE";

@@ -1,4 +1,4 @@
-/* Declares the readers of a tokenizer.json's stages, one file each.
+/* Declares the functions that read the stages of a tokenizer.json. Each stage has a file of its own.
  *
  * In: the JSON of a source's root. Out: the same source with the stage added. */
 #ifndef FR_FORMATS_TOKENIZER_JSON_PARTS_H

@@ -5,7 +5,7 @@
 #include "formats/json_member.h"
 #include "formats/tokenizer_json_parts.h"
 
-/* Ids that are put on one side of a text, before it or after it. */
+/* Holds ids that are put on one side of a text, before it or after it. */
 typedef struct side {
     int32_t ids[FR_TEMPLATE_IDS_MAX];
     size_t count;
@@ -22,8 +22,8 @@ static fr_status add_id(const json_t *value, const char *where, fr_text name, si
     return FR_OK;
 }
 
-/* Adds ids before and after the text. A later processor of a sequence gets the result of the earlier ones. So its ids
- * are put farther from the text than the ids that were added earlier. */
+/* Adds ids before and after the text. A later processor of a sequence gets the result of the earlier ones, so its ids
+ * are put farther from the text than ids that were added earlier. */
 static fr_status add_around(fr_tokenizer_source *source, const side *before, const side *behind) {
     size_t prefix = source->prefix_count + before->count, suffix = source->suffix_count + behind->count;
     if (prefix > FR_TEMPLATE_IDS_MAX || suffix > FR_TEMPLATE_IDS_MAX)
@@ -82,7 +82,8 @@ static fr_status add_piece(fr_tokenizer_source *source, int32_t id, uint8_t type
     return FR_OK;
 }
 
-/* Reads a template of two texts. If one of the texts is missing or occurs twice, the template is left out. */
+/* Reads the template of a pair of texts. A template in which one of the two texts is missing or occurs twice is
+ * ignored. */
 static fr_status read_pair_template(fr_tokenizer_source *source, const json_t *processor) {
     const char *where = source->path;
     json_t *pair, *specials, *item;
@@ -121,8 +122,8 @@ static fr_status read_pair(const json_t *processor, const char *key, const char 
     return add_id(json_array_get(pair, 1), where, (fr_text){key, strlen(key)}, to);
 }
 
-/* Reads a BertProcessing or, with `robust`, a RobertaProcessing. RobertaProcessing puts two separators between the
- * texts of a pair and gives both texts the token type 0. */
+/* Reads a BertProcessing or, if `robust` is true, a RobertaProcessing. RobertaProcessing puts two separators between
+ * the texts of a pair and gives both texts the token type 0. */
 static fr_status read_around(fr_tokenizer_source *source, const json_t *processor, bool robust) {
     side before = {.count = 0}, behind = {.count = 0};
     FR_TRY(read_pair(processor, "cls", source->path, &before));

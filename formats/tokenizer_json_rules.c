@@ -13,7 +13,7 @@
 #include "formats/pre_tokenizers.h"
 #include "formats/tokenizer_json_parts.h"
 
-/* The stage that is being read. */
+/* Describes the stage that is being read. */
 typedef struct stage {
     fr_tokenizer_source *source;
     const char *key, *sequence, *where;
@@ -23,8 +23,9 @@ typedef struct stage {
 
 typedef struct rule_type {
     const char *name;
-    fr_rule_kind kind;                               /* for a type without members: the kind of its only rule */
-    fr_status (*read)(stage *s, const json_t *json); /* for a type with members: adds its rules; else NULL */
+    fr_rule_kind kind;                               /* the kind of the only rule, for a type without members */
+    fr_status (*read)(stage *s, const json_t *json); /* adds the rules of a type with members; NULL for a type without
+                                                      * members */
 } rule_type;
 
 static fr_text text_of(const char *string) {
@@ -263,7 +264,7 @@ static const rule_type pre_tokenizers[] = {
 };
 
 /* Sets byte_level, which makes BPE work on bytes, if the last rule turns bytes into characters and no other rule does.
- * The rule is then removed, because BPE does not need characters that stand for bytes. */
+ * The rule is then removed, because BPE on bytes does not need it. */
 static void take_bytes(fr_tokenizer_source *source) {
     fr_text_rules *rules = &source->pre_tokenizer;
     bool last = rules->count > 0 && rules->items[rules->count - 1].kind == FR_RULE_BYTE_CHARACTERS;

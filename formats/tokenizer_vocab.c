@@ -1,7 +1,7 @@
 /* Reads vocab.json and merges.txt, which older folders have in place of tokenizer.json: see tokenizer_json_parts.h.
  *
- * In: both files, and tokenizer_config.json, which says by tokenizer_class how texts are cut. Out: the JSON tree that
- * transformers would write as tokenizer.json. */
+ * In: both files, and tokenizer_config.json, whose tokenizer_class determines how texts are cut. Out: the JSON tree
+ * that transformers would write as tokenizer.json. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "formats/tokenizer_json.h"
 #include "formats/tokenizer_json_parts.h"
 
-/* The ways in which the tokenizer classes in the list `classes` cut texts, as members of a tokenizer.json. %s is
- * add_prefix_space. */
+/* Members of a tokenizer.json that say how texts are cut, for each tokenizer class in the list `classes`. %s is
+ * replaced by the value of add_prefix_space. */
 static const char gpt2[] = "{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": %s, "
                            "\"trim_offsets\": true, \"use_regex\": true}, \"decoder\": {\"type\": \"ByteLevel\"}}";
 static const char qwen2[] =
@@ -75,7 +75,7 @@ static fr_status read_lines(const char *folder, json_t *merges) {
     return status;
 }
 
-/* Gives the members of a tokenizer.json for the tokenizer class that tokenizer_config.json names. If it names none,
+/* Gives the members of a tokenizer.json for the tokenizer class that tokenizer_config.json names. If no class is named,
  * gives the members for GPT-2's class. */
 static fr_status make_rules(const json_t *config, const char *folder, json_t **rules) {
     const char *class = json_string_value(json_object_get(config, "tokenizer_class")), *form = class ? NULL : gpt2;
@@ -91,8 +91,8 @@ static fr_status make_rules(const json_t *config, const char *folder, json_t **r
     return fr_json_parse(text, (size_t)length, folder, rules);
 }
 
-/* Adds the end-of-text token as a special token, as the tokenizer classes of this file do. The token is left out if
- * tokenizer_config.json names the bos, eos and unk tokens. */
+/* Adds the end-of-text token as a special token, as the tokenizer classes of this file do. If tokenizer_config.json
+ * names the bos, eos and unk tokens, nothing is added. */
 static int add_end(const json_t *config, const json_t *vocabulary, json_t *root) {
     static const char end[] = "<|endoftext|>";
     const json_t *id = json_object_get(vocabulary, end);

@@ -212,8 +212,8 @@ static bool is_between(fr_text text, const char *open, const char *close) {
            memcmp(text.bytes + text.length - behind, close, behind) == 0 && !memchr(text.bytes, ' ', text.length);
 }
 
-/* Returns true for a text with a bar on one side only, such as <|so>. The text between the signs must be a single word
- * of letters, because programming languages have operators made of these signs. */
+/* Returns true for a text with a bar on one side only, such as <|so>. The text between `open` and `close` must be a
+ * single word of letters, because programming languages have operators made of these signs. */
 static bool is_word_between(fr_text text, const char *open, const char *close) {
     if (!is_between(text, open, close)) return false;
     for (size_t i = strlen(open); i < text.length - strlen(close); i++) {

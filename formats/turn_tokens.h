@@ -1,7 +1,7 @@
 /* Recognises the special tokens that chat templates write.
  *
- * In: a token's text. Out: its kind, FR_TURN_NONE for all other tokens. The kind is found by the text and not by the
- * type in a file, because early converters gave such tokens the type of normal tokens. */
+ * In: a token's text. Out: its kind, which is FR_TURN_NONE for all other tokens. The text decides, and not the type
+ * that a file gives the token, because early converters gave such tokens the type of normal tokens. */
 #ifndef FR_FORMATS_TURN_TOKENS_H
 #define FR_FORMATS_TURN_TOKENS_H
 
@@ -15,13 +15,13 @@ typedef enum fr_turn_token {
 
 fr_turn_token fr_turn_token_of(fr_text text);
 
-/* Returns true if a token ends the generated text in every vocabulary that has it. The list is llama.cpp's: ends of
- * turns, messages and texts, and tokens that pad or separate files when code is filled in. "</s>" is not in the list,
- * because some vocabularies have it for struck-out text; the type of the token decides then. */
+/* Returns true if a token ends the generated text in every vocabulary that has the token. The list is llama.cpp's: ends
+ * of turns, messages and texts, and tokens that pad or separate files when code is filled in. "</s>" is not in the
+ * list, because some vocabularies use it for struck-out text. For "</s>" the caller must look at the token's type. */
 bool fr_ends_texts(fr_text text);
 
-/* Returns true if a text looks like a special token: <|so|>, <|so> or <so|>. Vocabularies without token types need
- * this. */
+/* Returns true if a text looks like a special token: <|so|>, <|so> or <so|>. Vocabularies without token types need this
+ * function. */
 bool fr_looks_like_turn_token(fr_text text);
 
 #endif

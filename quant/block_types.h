@@ -10,11 +10,11 @@
  *     head   the bytes of the block before its first run, which hold d and other scales (packed.h has their layout)
  *     ...    any further arguments of the list
  *
- * FR_TWIN_TYPES lists the types whose tiles have the same form and meaning as those of another type. They use the
- * kernels and the word of that type. FR_TILE_TYPES lists all other types. It joins the five lists FR_PLAIN_TYPES to
- * FR_FEW_VALUES_TYPES. These are separate because kernels that take long to compile have a file for each list. Each of
- * these lists, and FR_TWIN_TYPES, joins "whole" types, whose runs have one scale, and "halved" types, whose halves of
- * runs have scales of their own. FR_WHOLE_TYPES joins the whole types of FR_TILE_TYPES. */
+ * FR_TWIN_TYPES lists types whose tiles have the same form and meaning as those of another type. They use the kernels
+ * and the word of that type. FR_TILE_TYPES lists all other types. It joins the five lists FR_PLAIN_TYPES to
+ * FR_FEW_VALUES_TYPES. There are five lists because kernels that take long to compile have a file for each list. Each
+ * of the five lists, and FR_TWIN_TYPES too, joins two lists: "whole" types, whose runs have one scale, and "halved"
+ * types, whose halves of runs have scales of their own. FR_WHOLE_TYPES joins the whole types of FR_TILE_TYPES. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 

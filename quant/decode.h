@@ -2,7 +2,7 @@
  *
  * In: the bytes of a block as GGUF stores them, at any address. Out: its values (fr_dtype_block(type) of them) in
  * ascending order of columns. A function computes the type's formula in float32. It follows the order in which the
- * formula is written, and rounds once in each operation. Only dtype.c, which knows a type's sizes, calls these
+ * formula is written, and rounds once in each operation. Only dtype.c, which knows the sizes of all types, calls these
  * functions. */
 #ifndef FR_QUANT_DECODE_H
 #define FR_QUANT_DECODE_H
@@ -13,17 +13,18 @@
 
 typedef void fr_decode_fn(const uint8_t *block, float *y);
 
-/* decode_simple.c: one scale a block, and for some types a minimum */
+/* decode_simple.c: types with one scale in a block, and some with a minimum too */
 fr_decode_fn fr_decode_q8_0, fr_decode_q4_0, fr_decode_q4_1, fr_decode_q5_0, fr_decode_q5_1, fr_decode_q1_0;
 fr_decode_fn fr_decode_q2_0, fr_decode_pq2_0;
 
 /* decode_codebook.c: 4-bit codes, each an index into a table of 16 values */
 fr_decode_fn fr_decode_iq4_nl, fr_decode_iq4_xs, fr_decode_mxfp4, fr_decode_nvfp4;
 
-/* decode_k.c: blocks of 256; every 16 or 32 values have a small integer scale, which the block's d multiplies */
+/* decode_k.c: blocks of 256 values; each run of 16 or 32 values has a small integer scale, which is multiplied by the
+ * block's d */
 fr_decode_fn fr_decode_q2_k, fr_decode_q3_k, fr_decode_q4_k, fr_decode_q5_k, fr_decode_q6_k;
 
-/* decode_grid.c: one index stands for 4 or 8 neighbouring values, a point of a grid */
+/* decode_grid.c: an index selects a point of a grid, which gives 4 or 8 neighbouring values */
 fr_decode_fn fr_decode_iq1_s, fr_decode_iq1_m, fr_decode_iq2_xxs, fr_decode_iq2_xs, fr_decode_iq2_s;
 fr_decode_fn fr_decode_iq3_xxs, fr_decode_iq3_s;
 

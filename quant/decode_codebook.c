@@ -11,12 +11,12 @@ static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1
 /* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled so that all values are integers. */
 static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* Each of the tables iq2, iq3_xxs and iq3_s has the magnitudes of a grid's coordinates (decode_grid.c), and then the
- * same values negated. So the highest bit of a code is the sign. The values are in units of fr_code_unit. */
+/* Each of the tables iq2, iq3_xxs and iq3_s has the magnitudes that a grid's coordinates may have (decode_grid.c), and
+ * then the same values negated. So the highest bit of a code is the sign. The values are in units of fr_code_unit. */
 static const int8_t iq2[16] = {8, 25, 43, 0, -8, -25, -43};
 static const int8_t iq3_xxs[16] = {2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31};
-/* IQ1's values in eighths: the coordinate -1, 0 or 1 plus the delta, which is -1/8 if bit 2 of the code is set and 1/8
- * otherwise. */
+/* IQ1's values in eighths. A value is a coordinate, -1, 0 or 1, plus a delta. The delta is -1/8 if bit 2 of the code is
+ * set and 1/8 otherwise. */
 static const int8_t iq1[16] = {-7, 1, 9, 0, -9, -1, 7};
 static const int8_t iq3_s[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
 
@@ -63,8 +63,8 @@ void fr_decode_iq4_nl(const uint8_t *block, float *y) {
     decode_codes(block + 2, RUN / 2, nonlinear, load_scale(block), y);
 }
 
-/* Layout: d; 2 bytes with the high two bits of 8 scales; 4 bytes with their low four bits; 16 bytes of codes for each
- * run of 32 columns. A stored scale of 6 bits is 32 more than the scale. */
+/* Layout: d; 2 bytes with the high two bits of 8 scales; 4 bytes with the low four bits of these scales; 16 bytes of
+ * codes for each run of 32 columns. A scale is the stored 6-bit number minus 32. */
 void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     unsigned high = load_u16(block + 2);
@@ -74,7 +74,7 @@ void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     }
 }
 
-/* Returns 2^(e - 127) / 2. It is halved because the values of the table are doubled. The result is a denormal if e <
+/* Returns 2^(e - 127) / 2. The half makes up for the table, whose values are doubled. The result is a denormal if e <
  * 2. */
 static float half_of_e8m0(uint8_t e) {
     uint32_t bits = e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23;
@@ -88,8 +88,8 @@ void fr_decode_mxfp4(const uint8_t *block, float *y) {
     decode_codes(block + 1, RUN / 2, doubled_e2m1, half_of_e8m0(block[0]), y);
 }
 
-/* Returns half the value of an unsigned E4M3 float (bias 7, bit 7 ignored). The byte 0x7F, the format's NaN, gives 0.
- * For the byte 0xFF, the low 7 bits are taken as a number and not as a NaN. */
+/* Returns half the value of an unsigned E4M3 float (bias 7, bit 7 ignored). The byte 0x7F, which is NaN in this format,
+ * gives 0. The byte 0xFF does not count as NaN: its low 7 bits are read as a number. */
 static float half_of_ue4m3(uint8_t bits) {
     unsigned exponent = bits >> 3 & 15, fraction = bits & 7;
     if (bits == 0x7F) return 0.0f;

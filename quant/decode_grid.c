@@ -1,5 +1,5 @@
-/* Decodes the IQ types of 1 to 3 bits. A code is the index of a point of a grid. The point has 8 or 4 coordinates,
- * which are the magnitudes of neighbouring columns (for IQ1 their values). Signs and scales are stored separately.
+/* Decodes the IQ types of 1 to 3 bits. A code is the index of a point of a grid. The point has 8 or 4 coordinates. They
+ * are the magnitudes of neighbouring columns, or in IQ1 their values. Signs and scales are stored separately.
  *
  * In: a block's bytes. Out: 256 values: scale * sign * coordinate, or scale * (coordinate + delta) for IQ1. An "octet"
  * is 8 neighbouring columns, which share a byte of signs, bit i for column i. */
@@ -12,13 +12,14 @@ static const int8_t iq2_values[4] = {8, 25, 43};
 static const int8_t iq3_xxs_values[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 static const int8_t iq3_s_values[8] = {1, 3, 5, 7, 9, 11, 13, 15};
 
-/* Returns 4-bit number i of a byte array, low 4 bits first: the scale of 16 or 32 columns. */
+/* Returns 4-bit number i of an array of bytes, whose low halves come first. The number is the scale of 16 or 32
+ * columns. */
 static float half_byte(const uint8_t *bytes, size_t i) {
     return (float)(bytes[i / 2] >> i % 2 * 4 & 15);
 }
 
-/* Returns the signs of octet `i` of 4. The word stores 7 signs of each octet. The eighth sign is the one that makes
- * the number of minus signs even. */
+/* Returns the signs of octet i, where i is 0 to 3. The word stores 7 signs of each octet. The eighth sign is the one
+ * that makes the number of minus signs even. */
 static unsigned even_signs(uint32_t word, size_t i) {
     unsigned seven = word >> 7 * i & 127;
     return seven | (unsigned)__builtin_parity(seven) << 7;
@@ -45,8 +46,8 @@ static void octet_of_iq1(float scale, unsigned point, bool lower, float *y) {
     for (size_t i = 0; i < 8; i++) y[i] = scale * ((float)((int)(point >> 2 * i & 3) - 1) + delta);
 }
 
-/* Layout: d; for each run of 32 columns 4 bytes of point indices, then a word with 4 x 7 sign bits and 4 bits of
- * scale. */
+/* Layout: d; then for each run of 32 columns: 4 bytes of point indices, and a word with 7 sign bits for each of 4
+ * octets and 4 bits of scale. */
 void fr_decode_iq2_xxs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t run = 0; run < RUNS; run++) {
@@ -57,7 +58,7 @@ void fr_decode_iq2_xxs(const uint8_t *block, float *y) {
     }
 }
 
-/* Layout: d; for each octet 9 bits of point index and 7 of signs; 4 bits of scale for every two octets. */
+/* Layout: d; for each octet 9 bits of point index and 7 bits of signs; 4 bits of scale for every two octets. */
 void fr_decode_iq2_xs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t octet = 0; octet < OCTETS; octet++, y += 8) {
@@ -78,7 +79,7 @@ void fr_decode_iq2_s(const uint8_t *block, float *y) {
     }
 }
 
-/* Layout: d; 64 bytes of point indices; for each run a word of signs and scale as in IQ2_XXS. */
+/* Layout: d; 64 bytes of point indices; for each run a word with signs and scale, as in IQ2_XXS. */
 void fr_decode_iq3_xxs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     const uint8_t *points = block + 2;
@@ -103,8 +104,8 @@ void fr_decode_iq3_s(const uint8_t *block, float *y) {
     }
 }
 
-/* Layout: d; 32 bytes with the low 8 bits of point indices; then a word of 16 bits for each run. The word has the
- * three high bits of 4 indices, 3 bits of scale, and the sign of the run's delta. */
+/* Layout: d; 32 bytes with the low 8 bits of point indices; then a word of 16 bits for each run. The word has the three
+ * high bits of 4 indices, 3 bits of scale, and one bit for the sign of the run's delta. */
 void fr_decode_iq1_s(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t octet = 0; octet < OCTETS; octet++, y += 8) {
@@ -115,8 +116,8 @@ void fr_decode_iq1_s(const uint8_t *block, float *y) {
 }
 
 /* Layout: 32 bytes with the low 8 bits of point indices; 16 bytes with the 3 high bits of each octet's index and the
- * sign of its delta; 4 words of 16 bits. The low 12 bits of a word are four scales of 3 bits, each for 16 columns. Its
- * high 4 bits are a quarter of d, and the first word has d's lowest bits. */
+ * sign of its delta; 4 words of 16 bits. The low 12 bits of a word are four scales of 3 bits, each for 16 columns. The
+ * high 4 bits of a word are a quarter of d's bits; the first word has the lowest of them. */
 void fr_decode_iq1_m(const uint8_t *block, float *y) {
     const uint8_t *words = block + 48;
     unsigned d_bits = 0;

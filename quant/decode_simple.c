@@ -1,7 +1,7 @@
 /* Decodes blocks with one float16 scale d, and for some types a float16 minimum m: value = d * code, or d * code + m.
  *
  * In: a block's bytes. Out: 32 values (Q1_0 and PQ2_0: 128; Q2_0: 64). 4-bit codes are laid out as in most GGUF types:
- * byte i has column i in its low half and column i + 16 in its high half. */
+ * byte i has the code of column i in its low half and that of column i + 16 in its high half. */
 #include "quant/decode.h"
 
 enum { COLS = 32, HALF = COLS / 2 };
@@ -59,7 +59,7 @@ void fr_decode_q5_1(const uint8_t *block, float *y) {
     for (size_t i = 0; i < COLS; i++) y[i] = d * (float)codes[i] + m;
 }
 
-/* Layout: d, then one bit for each column, lowest first: 1 stands for d, 0 for -d. */
+/* Layout: d, then one bit for each column, lowest bit first: a bit of 1 means d, and 0 means -d. */
 void fr_decode_q1_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t i = 0; i < 128; i++) y[i] = d * (float)((block[2 + i / 8] >> i % 8 & 1) * 2 - 1);

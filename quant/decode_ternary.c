@@ -3,9 +3,9 @@
  * In: a block's bytes. Out: their values. */
 #include "quant/decode.h"
 
-/* Decodes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. The digits of a
- * byte are those of a fraction in base 3. The byte is that fraction times 256, rounded up. So if the fraction is
- * multiplied by three, the integer part is the next digit. */
+/* Decodes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte stores its
+ * digits as a fraction in base 3: the byte is the fraction times 256, rounded up. So if the fraction is multiplied by
+ * three, the integer part is the next digit. */
 static float *decode_digits(const uint8_t *bytes, size_t count, size_t digits, float d, float *y) {
     uint8_t power = 1;
     for (size_t j = 0; j < digits; j++, power = (uint8_t)(power * 3))

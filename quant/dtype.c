@@ -1,13 +1,13 @@
 /* Holds the table of number types, and converts single values and rows.
  *
- * In: little-endian bytes. Out: float32. A conversion of a single value uses integer arithmetic where it rounds or
- * meets a denormal, so it does not depend on the caller's floating-point environment. Decoding a block multiplies
+ * In: little-endian bytes. Out: float32. Where the conversion of a single value rounds or meets a denormal, it uses
+ * integer arithmetic, so it does not depend on the caller's floating-point environment. Decoding a block multiplies
  * floats, in the caller's environment. */
 #include "quant/turbo.h"
 
 static const struct {
     const char *name;
-    uint16_t block, bytes; /* block: number of values in a block; bytes: bytes of a block */
+    uint16_t block, bytes; /* block: number of values in a block; bytes: size of a block */
     fr_decode_fn *decode;  /* NULL for types without blocks */
 } types[FR_TYPES_END] = {
     [FR_F32] = {"F32", 1, 4, NULL},
@@ -94,14 +94,14 @@ uint16_t fr_bf16_from_f32(float value) {
     memcpy(&bits, &value, sizeof bits);
     bool nan = (bits & 0x7FFFFFFF) > 0x7F800000;
     if (nan)
-        return (uint16_t)(bits >> 16 | 0x40); /* A NaN may have all bits of its fraction in the half that is cut off,
-                                               * so this sets the quiet bit. */
+        return (uint16_t)(bits >> 16 | 0x40); /* A NaN may have all the bits of its fraction in the half that is cut
+                                               * off, so this sets the quiet bit to keep it a NaN. */
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/* Moves the fields to where a float16 has them, and rounds off the 13 bits that are too many. Values below 2^-14
- * become denormals: the smaller the value, the more bits are rounded off. A denormal has no implied leading 1, so the
- * leading 1 is stored with the fraction. */
+/* Moves the sign, exponent and fraction to their positions in a float16, and rounds off the 13 bits that are too many.
+ * Values below 2^-14 become denormals: the smaller the value, the more bits are rounded off. A denormal has no implied
+ * leading 1, so the leading 1 is stored with the fraction. */
 uint16_t fr_f16_from_f32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

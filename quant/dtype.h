@@ -1,9 +1,9 @@
 /* Lists the types of a tensor's numbers with their names and sizes, and decodes rows of them to float32.
  *
  * In: raw little-endian bytes of a type. Out: float32 values. The values of the float types are exact. The values of
- * the block types have the same bits as in the gguf Python package; for Q1_0 and Q2_0 as in llama.cpp, for PQ2_0 and
- * PTQ1_0 as in PrismML's llama.cpp. A block type stores 32 to 256 neighbouring values of a row together with their
- * scales. A row is a whole number of blocks. */
+ * the block types have the same bits as in the gguf Python package. Types that the package lacks have reference
+ * implementations elsewhere: llama.cpp for Q1_0 and Q2_0, PrismML's llama.cpp for PQ2_0 and PTQ1_0. A block type stores
+ * 32 to 256 neighbouring values of a row together with their scales. A row is a whole number of blocks. */
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
 
@@ -46,10 +46,11 @@ typedef enum fr_dtype {
     FR_NVFP4,        /* blocks of 64 values, a scale for every 16 */
     FR_PQ2_0,        /* like Q2_0, but in blocks of 128 values */
     FR_PTQ1_0,       /* like TQ1_0, but in blocks of 128 values */
-    FR_KERNEL_TYPES, /* number of types whose bytes alone give the weights' values */
+    FR_KERNEL_TYPES, /* number of types whose values are decoded from their own bytes alone */
 
     FR_F8_E4M3 = FR_KERNEL_TYPES, /* 8-bit codes of weights; their scales are in another tensor (quant/fp8.h) */
-    FR_STORED,                    /* weights made of several tensors of a quantized folder (formats/storage.h) */
+    FR_STORED,                    /* weights whose values are decoded from several tensors of a quantized folder
+                                   * (formats/storage.h) */
 
     FR_I32, /* this and the following types are integers */
     FR_I64,
@@ -77,12 +78,12 @@ size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 /* Decodes cols values of a weight type (below FR_KERNEL_TYPES). source needs no alignment. */
 void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols);
 
-/* Returns the table of 16 values that a packed code indexes, in units of fr_code_unit. IQ4_NL, IQ4_XS, MXFP4, NVFP4
- * and IQ1 to IQ3 have one. Returns NULL for other types. */
+/* Returns the table of 16 values that a packed code indexes, in units of fr_code_unit. IQ4_NL, IQ4_XS, MXFP4, NVFP4 and
+ * IQ1 to IQ3 have such a table. For other types it returns NULL. */
 const int8_t *fr_code_values(fr_dtype type);
 
-/* Returns the unit in which the values of the table are integers. It is a power of two, and 1 for types whose values
- * are integers already. */
+/* Returns the unit in which the values of a type's table are integers. The unit is a power of two. It is 1 for types
+ * whose values are integers. */
 float fr_code_unit(fr_dtype type);
 
 /* Convert one value exactly; NaN stays NaN. */

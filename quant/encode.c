@@ -70,11 +70,11 @@ static void encode_float(fr_dtype type, float value, uint8_t *bytes) {
 }
 
 /* The least weight of a column's error. With a weight of 0, a column of importance 0 could get any code. With this
- * small weight it gets the nearest code, and hardly changes the scales, which the other columns determine. */
+ * small weight, the column gets the nearest code, but has almost no influence on the scales. */
 #define LEAST_WEIGHT 0x1p-20
 
 /* Turns the importances of a block's columns into weights of about 1. Returns false if all importances are 0; the
- * columns then count alike. */
+ * caller then weights all columns alike. */
 static bool weigh_block(fr_dtype type, const float *x, const float *importance, size_t n, float *weights) {
     double mean = 0, square = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,9 +1,9 @@
 /* Fits a line to a block's values: x ~ scale * code + offset, with few possible codes.
  *
- * In: n values x (a multiple of 4); the weight of each value's error, or NULL if all are equal; a function that
+ * In: n values x (a multiple of 4); the weight of each value's error, or NULL if all weights are equal; a function that
  * returns the code nearest to a real number. Out: sums over the codes, from which the least-squares scale and offset
  * follow, and the squared error. Sums are taken in four SIMD lanes, in one fixed order. Everything is inlined, so that
- * the function, n and the presence of weights are constants for the compiler. */
+ * the compiler sees constants: the function, n, and whether there are weights. */
 #ifndef FR_QUANT_ENCODE_FIT_H
 #define FR_QUANT_ENCODE_FIT_H
 
@@ -16,7 +16,7 @@
 typedef float lanes __attribute__((vector_size(16)));
 typedef int32_t lane_bits __attribute__((vector_size(16)));
 
-/* A line x ~ scale * code + offset. */
+/* Describes a line x ~ scale * code + offset. */
 typedef struct line {
     float scale, offset;
 } line;
@@ -26,12 +26,12 @@ typedef struct fit {
     float codes, squares, cross; /* sums of code, code^2 and code * x, weighted like the error */
 } fit;
 
-/* The sum of the weights (n if there are none), and the sum of weight * value. */
+/* Holds the sum of the weights (n if there are no weights), and the sum of weight * value. */
 typedef struct mass {
     float weight, total;
 } mass;
 
-/* Returns for each lane the nearest code; a NaN gives an arbitrary code. */
+/* Returns the nearest code for each lane. For a NaN the code is arbitrary. */
 typedef lanes snap_fn(lanes t);
 
 FR_INLINE lanes splat(float value) {
@@ -49,13 +49,13 @@ FR_INLINE float inverse_of(float scale) {
     return scale != 0 ? 1 / scale : 0;
 }
 
-/* Returns a in the lanes that are chosen, and b in the others. */
+/* Returns a's value in the lanes that are chosen, and b's value in the other lanes. */
 FR_INLINE lanes select_lanes(lane_bits chosen, lanes a, lanes b) {
     return (lanes)((chosen & (lane_bits)a) | (~chosen & (lane_bits)b));
 }
 
-/* Returns the nearest integer in [low, high], ties to even. Adding 1.5 * 2^23 rounds, because it leaves no bits for a
- * fraction. */
+/* Returns the nearest integer in [low, high], ties to even. Adding 1.5 * 2^23 rounds, because a sum of this size has no
+ * bits left for a fraction. */
 FR_INLINE lanes snap_integer(lanes t, float low, float high) {
     t = select_lanes(t > splat(low), t, splat(low));
     t = select_lanes(t < splat(high), t, splat(high));
@@ -98,7 +98,7 @@ FR_INLINE float mean_of(mass m) {
     return m.weight > 0 ? m.total / m.weight : 0;
 }
 
-/* Returns the error of encoding all values as 0. That is the best encoding if the values are too small for a float16
+/* Returns the error of encoding all values as 0. This is the best encoding if the values are too small for a float16
  * scale. */
 FR_INLINE float error_of_zeros(const float *x, const float *weights, size_t n) {
     lanes sum = splat(0);
@@ -109,8 +109,8 @@ FR_INLINE float error_of_zeros(const float *x, const float *weights, size_t n) {
     return sum_of(sum);
 }
 
-/* A least-squares line for given codes. worth: the squared error of encoding all values as 0, minus that of this
- * line. */
+/* Holds a least-squares line for given codes. worth: the amount by which this line reduces the squared error, compared
+ * with encoding all values as 0. */
 typedef struct answer {
     line l;
     float worth;
@@ -160,8 +160,8 @@ static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     }
 }
 
-/* Rounds to the nearest float16. A value beyond float16's range becomes an infinity, whose error is never the smallest
- * in a search. */
+/* Rounds to the nearest float16. A value beyond float16's range becomes an infinity. An infinite scale never has the
+ * smallest error in a search. */
 static inline float half_of(float value) {
     return fr_f32_from_f16(fr_f16_from_f32(value));
 }
@@ -172,8 +172,8 @@ static inline void store_half(uint8_t *bytes, float value) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* Packs the low two bits of 256 codes into 64 bytes, 32 for each 128 columns. Bits 2j and 2j + 1 of byte i are those
- * of column 32j + i of these 128. */
+/* Packs the low two bits of 256 codes into 64 bytes, 32 bytes for each half of 128 columns. Bits 2j and 2j + 1 of byte
+ * i are the bits of the half's column 32j + i. */
 static inline void pack_2_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < 64; i++) {
         const uint8_t *own = codes + i / 32 * 128 + i % 32;

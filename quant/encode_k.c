@@ -1,8 +1,8 @@
 /* Encodes the K types with minima, Q2_K, Q4_K and Q5_K, whose blocks of 256 values consist of runs. Each run has a
- * scale and a minimum of few bits, which the block's float16 d and dmin multiply (decode_k.c has the layouts).
+ * scale and a minimum of few bits, which are multiplied by the block's float16 d and dmin (decode_k.c has the layouts).
  *
  * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best line of every run is
- * found on its own. Then rounds follow. In a round each run gets the integer scale and minimum that fit best with the
+ * found separately. Then rounds follow. In a round each run gets the integer scale and minimum that fit best with the
  * current d and dmin. From these and the codes, the least-squares d and dmin are computed. The rounds end when the
  * block's error no longer falls. */
 #include "quant/encode.h"
@@ -27,8 +27,8 @@ FR_INLINE lanes snap_q5_k(lanes t) {
     return snap_integer(t, 0, 31);
 }
 
-/* A block to encode, and the limits of its type: a run has `run` values; codes are 0 to top; scales and minima are 0
- * to limit. */
+/* Describes a block to encode, and the limits of its type: a run has `run` values; codes are 0 to top; scales and
+ * minima are 0 to limit. */
 typedef struct task {
     const float *x, *weights;
     size_t run;
@@ -46,15 +46,15 @@ typedef struct plan {
     uint8_t scales[HALVES], minimums[HALVES];
 } plan;
 
-/* The best line of a run, found without regard to d and dmin. The line's offset is never positive, because minima are
- * subtracted. */
+/* Holds the best line of a run, found without regard to d and dmin. The line's offset is never positive, because minima
+ * are subtracted. */
 typedef struct run_fit {
     float scale, minimum;
     mass m;
 } run_fit;
 
-/* Fits a run's line. It starts from several scales, which map the range of the run's values to slightly more or fewer
- * codes than the type has. */
+/* Fits a run's line, starting from several scales. A starting scale maps the range of the run's values to slightly more
+ * or slightly fewer codes than the type has. */
 FR_INLINE run_fit fit_run(const task *t, size_t run, snap_fn *snap) {
     const float *x = t->x + run * t->run, *weights = weights_at(t, run);
     float low = 0, high = x[0];
@@ -83,8 +83,8 @@ typedef struct choice {
     int scale, minimum;
 } choice;
 
-/* Chooses a run's integer scale and minimum: the pair with the smallest error. A pair is tried if its numbers differ
- * by at most 1 from those that the run's own line would have with this d and dmin. */
+/* Chooses a run's integer scale and minimum: the pair with the smallest error. The candidates are the pair that the
+ * run's own line would have with this d and dmin, and the pairs whose numbers differ from it by at most 1. */
 FR_INLINE choice choose(const task *t, size_t run, const run_fit *own, float d, float dmin, snap_fn *snap) {
     int scale = small_integer(own->scale, d, t->limit), minimum = small_integer(own->minimum, dmin, t->limit);
     choice best = {0};
@@ -200,8 +200,8 @@ static void store_header(const plan *p, uint8_t *block) {
     }
 }
 
-/* Packs the codes of two runs at a time into 32 bytes. The first run is in the low halves, and the second run in the
- * high halves. */
+/* Packs the codes of each pair of runs into 32 bytes. The first run is in the low halves of the bytes, the second run
+ * in the high halves. */
 static void pack_low_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < COLS / 2; i++) {
         const uint8_t *pair = codes + i / RUN * 2 * RUN + i % RUN;

@@ -1,8 +1,8 @@
 /* Encodes the types of blocks of 256 values without minima, Q3_K, Q6_K and IQ4_XS. Each run has a signed scale of few
- * bits, which the block's float16 d multiplies (decode_k.c and decode_codebook.c have the layouts).
+ * bits, which is multiplied by the block's float16 d (decode_k.c and decode_codebook.c have the layouts).
  *
  * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best scale of every run is
- * found on its own. Then rounds follow. In a round each run gets the integer scale that fits best with the current d.
+ * found separately. Then rounds follow. In a round each run gets the integer scale that fits best with the current d.
  * From these and the codes, the least-squares d is computed. The rounds end when the block's error no longer falls. */
 #include "quant/encode.h"
 #include "quant/encode_fit.h"
@@ -19,8 +19,9 @@ FR_INLINE lanes snap_q6_k(lanes t) {
     return snap_integer(t, -32, 31);
 }
 
-/* A block to encode, and the limits of its type. A run has `run` values. The search for its scale starts from scales
- * that map its largest value to `first`, `first` + `step`, ... `last`. Stored scales are from -limit to limit - 1. */
+/* Describes a block to encode, and the limits of its type. A run has `run` values. The search for a run's scale starts
+ * from scales that map the run's largest value to `first`, `first` + `step`, ... `last`. Stored scales are from -limit
+ * to limit - 1. */
 typedef struct task {
     const float *x, *weights;
     size_t run;
@@ -38,7 +39,7 @@ typedef struct plan {
     int8_t scales[HALVES];
 } plan;
 
-/* Returns the scale with which a run alone has the smallest error, without regard to the other runs of the block. */
+/* Returns the scale with which a run has the smallest error, without regard to the other runs of the block. */
 FR_INLINE float fit_run(const task *t, size_t run, snap_fn *snap) {
     const float *x = t->x + run * t->run;
     float extreme = 0, magnitude = 0;
@@ -119,8 +120,8 @@ FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t 
 
 /* ------------------------------------------------------------------------------------------------------------- Q3_K */
 
-/* Packs 16 scales of 6 bits. The low four bits of scale h are in byte h % 8 of 12, in its low half if h < 8. The high
- * two bits are in byte 8 + h % 4. */
+/* Packs 16 scales of 6 bits into 12 bytes. The low four bits of scale h are in byte h % 8: in the low half of the byte
+ * if h < 8, otherwise in the high half. The high two bits are in byte 8 + h % 4. */
 static void pack_q3_k_scales(const int8_t *scales, uint8_t *bytes) {
     memset(bytes, 0, 12);
     for (size_t h = 0; h < HALVES; h++) {
@@ -169,8 +170,8 @@ void fr_encode_q6_k(const float *x, const float *weights, uint8_t *block) {
 
 /* ----------------------------------------------------------------------------------------------------------- IQ4_XS */
 
-/* Layout: d; 6-bit scales, with their high two bits in two bytes and their low four bits in four bytes; codes, with a
- * run's first 16 in the low halves of its bytes. */
+/* Layout: d; 6-bit scales, with their high two bits in two bytes and their low four bits in four bytes; codes. The
+ * first 16 codes of a run are in the low halves of its bytes. */
 void fr_encode_iq4_xs(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
     plan p = weights ? encode_columns(&(task){x, weights, RUN, 80, 140, 5, 32}, 127, snap_iq4_nl, codes)

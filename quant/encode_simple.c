@@ -48,8 +48,8 @@ static float extreme_of(const float *x) {
 }
 
 /* Improves a line, which is a scale and an offset. A step rounds the scale and the offset to float16, gives each value
- * its nearest code, and fits a new line to these codes. Steps follow each other while the error falls, at most STEPS
- * of them. */
+ * its nearest code, and fits a new line to these codes. Steps are repeated while the error falls, at most STEPS
+ * times. */
 FR_INLINE line descend(const float *x, const float *weights, line l, mass m, bool ray, snap_fn *snap) {
     line best = {0, ray ? 0 : half_of(mean_of(m))};
     float error = fit_codes(x, weights, COLS, best, snap).error;
@@ -65,7 +65,8 @@ FR_INLINE line descend(const float *x, const float *weights, line l, mass m, boo
 }
 
 /* Searches for a scale without an offset. Each starting scale maps the value of the largest magnitude to a number
- * between `first` and `last`, or to its negative. The starting scale that reduces the error most is then improved. */
+ * between `first` and `last`, or to the negative of that number. The starting scale that reduces the error most is then
+ * improved. */
 FR_INLINE line search_ray(const float *x, const float *weights, float first, float last, float step, snap_fn *snap) {
     float extreme = extreme_of(x);
     answer best = {0};
@@ -78,9 +79,9 @@ FR_INLINE line search_ray(const float *x, const float *weights, float first, flo
     return descend(x, weights, best.l, (mass){0}, true, snap);
 }
 
-/* Searches for a scale and an offset; codes go from 0 to top. A starting scale spreads the values' range over up to 2
- * codes more or fewer than the type has. The range is placed at the lower end of the codes, in their middle or at
- * their upper end. The starting line that reduces the error most is then improved. */
+/* Searches for a scale and an offset; codes go from 0 to top. A starting scale spreads the range of the values over as
+ * many codes as the type has, or over up to 2 codes more or fewer. The range is placed at the lower end of the codes,
+ * in their middle or at their upper end. The starting line that reduces the error most is then improved. */
 FR_INLINE line search_line(const float *x, const float *weights, float top, snap_fn *snap) {
     float low = x[0], high = x[0];
     mass m = mass_of(x, weights, COLS);
@@ -100,7 +101,7 @@ FR_INLINE line search_line(const float *x, const float *weights, float top, snap
     return descend(x, weights, best.l, m, false, snap);
 }
 
-/* Sets codes[i] to the nearest code of x[i], plus `zero` so that it is not negative. */
+/* Sets codes[i] to the nearest code of x[i], plus `zero`, which makes the code non-negative. */
 FR_INLINE void take_codes(const float *x, line l, float zero, snap_fn *snap, uint8_t *codes) {
     for (size_t i = 0; i < COLS; i += 4) {
         lanes code = snap((load_lanes(x + i) - splat(l.offset)) * splat(inverse_of(l.scale)));
@@ -108,7 +109,7 @@ FR_INLINE void take_codes(const float *x, line l, float zero, snap_fn *snap, uin
     }
 }
 
-/* Packs column i into the low half of byte i, and column i + 16 into its high half. */
+/* Packs the code of column i into the low half of byte i, and the code of column i + 16 into its high half. */
 static void pack_low_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < HALF; i++) bytes[i] = (uint8_t)((codes[i] & 15) | codes[i + HALF] << 4);
 }
@@ -204,8 +205,8 @@ static uint8_t e2m1_of(float magnitude) {
     return code;
 }
 
-/* Chooses the codes for a scale of 2^exponent. Returns the squared error of all values in units of the squared
- * scale. */
+/* Chooses the codes for a scale of 2^exponent. Returns the sum of the squared errors of all values, in units of the
+ * squared scale. */
 static float take_e2m1(const float *x, int exponent, uint8_t *codes) {
     static const float values[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
     float error = 0;
@@ -226,8 +227,8 @@ static int exponent_of(float value) {
     return (int)(bits >> 23 & 255) - 127;
 }
 
-/* Chooses the scale from two powers of two: one with which the largest value may be clipped, and the next larger one.
- * The scale with the smaller error over all values is kept. */
+/* Tries two powers of two as the scale: one with which the largest value may be clipped, and the next larger one. The
+ * scale with the smaller error over all values is kept. */
 void fr_encode_mxfp4(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     uint8_t codes[2][COLS];

@@ -1,9 +1,9 @@
 /* Encodes blocks whose values are -1, 0 or 1 times one scale, or only -1 and 1: see encode.h.
  *
- * Suppose the columns of the k largest magnitudes get the code sign(x), and all others 0. Then the least-squares scale
- * is the mean of these k magnitudes. The error is smallest for the k that makes (sum of the k magnitudes)^2 / k
- * largest. So all k are tried, in descending order of magnitude. A block that holds such values already comes back
- * exactly. */
+ * Suppose the columns of the k largest magnitudes get the code sign(x), and all other columns the code 0. Then the
+ * least-squares scale is the mean of these k magnitudes. The error is smallest for the k that makes (sum of the k
+ * magnitudes)^2 / k largest. So all k are tried, in descending order of magnitude. A block whose values already have
+ * this form is reproduced exactly. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int descending(const void *a, const void *b) {
     return (first < second) - (first > second);
 }
 
-/* Chooses the codes: 0, 1 and 2 stand for -1, 0 and 1. Returns the scale as a float16. */
+/* Chooses the codes 0, 1 and 2, which mean -1, 0 and 1. Returns the scale as a float16. */
 static uint16_t choose_codes(const float *x, const float *weights, size_t n, uint8_t *codes) {
     magnitude sorted[MOST];
     double sum = 0, count = 0, best = -1, scale = 0;
@@ -46,8 +46,8 @@ static void put_scale(uint8_t *bytes, uint16_t bits) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* Writes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. The digits of a byte
- * are those of a fraction in base 3. The byte is that fraction times 256, rounded up. Missing digits are 0. */
+/* Writes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte stores its
+ * digits as a fraction in base 3: the byte is the fraction times 256, rounded up. Missing digits are 0. */
 static uint8_t *put_digits(uint8_t *bytes, const uint8_t *codes, size_t count, size_t digits) {
     for (size_t i = 0; i < count; i++) {
         unsigned value = 0;

@@ -21,8 +21,8 @@ void fr_fp8_decode(const uint8_t *codes, const float *scales, float *row, size_t
     for (size_t i = 0; i < cols; i++) row[i] = fr_fp8_value(codes[i]) * scales[i / FR_FP8_BLOCK];
 }
 
-/* Finds the first NaN, 8 codes at a time. NaN is the code whose seven low bits are all 1: adding 1 to these bits
- * carries into the sign's bit. */
+/* Finds the first NaN, 8 codes at a time. NaN is the code whose low seven bits are all 1. Adding 1 to these seven bits
+ * then carries into the position of the sign. */
 size_t fr_fp8_find_nan(const uint8_t *codes, size_t n) {
     const uint64_t ones = 0x0101010101010101u;
     size_t i = 0;

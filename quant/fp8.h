@@ -1,10 +1,11 @@
-/* Decodes FP8 weights: 8-bit codes, E4M3, with one scale for each block of 128 rows by 128 columns, in another tensor.
+/* Decodes FP8 weights: 8-bit codes, E4M3. Each block of 128 rows by 128 columns has one scale, which is in another
+ * tensor.
  *
  * In: codes and scales as published (DeepSeek-V3, Qwen3.5 and later). Out: float32, w = value of the code * scale,
  * rounded once. E4M3 has a sign, 4 bits of exponent (bias 7) and 3 of fraction. Codes with exponent 0 are denormal,
  * there are no infinities, and 0x7f and 0xff are NaN. Scales are not negative and at most FR_FP8_SCALE_MAX, so weights
- * are finite. A kernel may read codes as values that are up to 2^120 times too small, and multiply the scale by that
- * factor. The scale stays finite. */
+ * are finite. A kernel may read codes as values that are up to 2^120 times too small, and multiply the scale by the
+ * same factor to correct this. The scale stays finite. */
 #ifndef FR_QUANT_FP8_H
 #define FR_QUANT_FP8_H
 

@@ -1,4 +1,4 @@
-/* Converts points of a grid to one code per column, and back: see grid_codes.h. An octet is 8 neighbouring columns;
+/* Converts points of a grid to one code per column, and back: see grid_codes.h. An octet is 8 neighbouring columns.
  * decode_grid.c has the layout of blocks. */
 #include "quant/grid_codes.h"
 
@@ -17,7 +17,7 @@ static void store_u32(uint8_t *bytes, uint32_t value) {
     store_u16(bytes + 2, value >> 16);
 }
 
-/* Adds an eighth sign to seven, so that the number of minus signs is even. */
+/* Adds an eighth sign to seven signs, so that the number of minus signs is even. */
 static unsigned even_signs(unsigned seven) {
     return seven | (unsigned)__builtin_parity(seven) << 7;
 }
@@ -125,7 +125,7 @@ static void put_signed(fr_dtype type, uint8_t *block, const uint8_t *codes, cons
     if (type == FR_IQ3_S) put_nibbles(block + 106, scales, RUNS);
 }
 
-/* Reads the codes and scales of IQ1. In IQ1_M 8 columns share a delta, in IQ1_S 32. */
+/* Reads the codes and scales of IQ1. In IQ1_M a delta belongs to 8 columns, in IQ1_S to 32 columns. */
 static void take_deltas(fr_dtype type, const uint8_t *block, uint8_t *codes, uint8_t *scales) {
     for (size_t octet = 0; octet < OCTETS; octet++, codes += 8) {
         size_t run = octet / 4, i = octet % 4;

@@ -1,7 +1,8 @@
 /* Packs and unpacks tiles of grouped codes: see grouped.h.
  *
  * A word of 32 bits holds the codes of four neighbouring columns of a row, one in each byte. So a run of 32 columns is
- * eight words. In a tile, the run of a row is one word for each bit of a code, in lines that are 64 bytes apart. */
+ * eight words. In a tile, the run of one row takes one word for each bit of a code. These words are 64 bytes apart,
+ * each in a line that holds one word of every row. */
 #include "quant/grouped.h"
 
 #include "quant/packed.h"
@@ -20,7 +21,7 @@ static size_t runs_of(size_t cols) {
     return cols / FR_GROUPED_RUN + (cols % FR_GROUPED_RUN > 0);
 }
 
-/* Returns the number of runs in a block; 0 if a group of this length is not a whole number of blocks. */
+/* Returns the number of runs in a block. Returns 0 if a group of this length cannot be split into whole blocks. */
 static size_t block_runs(const fr_grouping *form, size_t cols) {
     const size_t longest = FR_GROUPED_LONGEST * FR_GROUPED_RUN;
     if (form->group >= cols) return cols < longest ? runs_of(cols) : FR_GROUPED_LONGEST;
@@ -31,8 +32,8 @@ static size_t block_runs(const fr_grouping *form, size_t cols) {
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols) {
     bool bits = (form->bits >= 2 && form->bits <= 6) || form->bits == 8;
     if (!bits || form->offset > FR_OFFSET_BIAS || form->scale_type >= FR_FLOAT_TYPES || form->group == 0) return false;
-    /* with this bound no size below overflows: each row of a run of 32 columns takes at most 32 bytes of codes and 8
-     * of scales */
+    /* With this bound no size below overflows, because each row of a run of 32 columns takes at most 32 bytes of codes
+     * and 8 of scales. */
     if (cols == 0 || cols > SIZE_MAX / 2 / FR_TILE_FEATURES / 8) return false;
     *tiles = (fr_grouped_tiles){.form = *form, .block_runs = block_runs(form, cols), .runs = runs_of(cols)};
     if (tiles->block_runs == 0) return false;
@@ -123,7 +124,7 @@ static void words_to_lines(unsigned bits, const uint32_t *words, uint32_t *lines
         *lines++ = collect_pairs(words + half * WORDS / 2, bits == 6 ? 4 : 0);
 }
 
-/* Converts the words of a run's lines back to words of four codes. */
+/* Converts the words of a run's lines back to words that hold four codes each. */
 static void lines_to_words(unsigned bits, const uint32_t *lines, uint32_t *words) {
     bool single = bits == 3 || bits == 5, halves = bits >= 4 && bits <= 6;
     const uint32_t *rest = lines + single, *pairs = halves ? rest + WORDS / 2 : rest;

@@ -2,8 +2,8 @@
  * safetensors folders write them (AWQ, GPTQ, compressed-tensors, MLX). Integer matmul kernels read them in tiles.
  *
  * In: the arrays of a row, which a reader of a folder's storage unpacks (formats/). Out: the values that the row
- * stands for, and packed tiles. Each value is one or two rounded float32 operations on the stored scales, which are
- * exact as float32. The quantizers' own packages compute the same.
+ * represents, and packed tiles. Each value is computed by one or two rounded float32 operations from the stored scales,
+ * which are exact as float32. The quantizers' own packages compute the same.
  *
  * A tile is 16 neighbouring rows of a matrix side by side. Its lines of codes are those of quant/packed.h: "codes" for
  * 4 bits, "fifths" and codes for 5, codes and "pairs" for 6, pairs for 2, "thirds" and pairs for 3, 8 lines of bytes
@@ -16,8 +16,8 @@
  *     biases     with FR_OFFSET_BIAS; 16 floats like the scales
  *     codes      for each run of 32 columns, 64 bytes for each bit of a code
  *
- * The last block of a row may have fewer runs. In its last run, columns past the end have code 0; activations there
- * are 0. If the number of a matrix's rows is not a multiple of 16, the missing rows of the last tile have scales,
+ * The last block of a row may have fewer runs. In its last run, columns past the end have code 0, and the activations
+ * there are 0. If the number of a matrix's rows is not a multiple of 16, the missing rows of the last tile have scales,
  * biases and codes of 0. */
 #ifndef FR_QUANT_GROUPED_H
 #define FR_QUANT_GROUPED_H
@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Says how a value is made of a code and the scale of its group. */
+/* Says how a value is computed from a code and the scale of its group. */
 typedef enum fr_group_offset {
     FR_OFFSET_CENTRE, /* value = (code - 2^(bits - 1)) * scale */
     FR_OFFSET_ZERO,   /* value = (code - zero) * scale; zero is an integer from 0 to 2^bits - 1 */
@@ -43,7 +43,7 @@ typedef struct fr_grouping {
     uint32_t group;     /* columns of a group; the last group of a row may be shorter */
 } fr_grouping;
 
-/* The arrays of one row. `groups` below stands for ceil(cols / group). */
+/* Points to the arrays of one row. In the comments below, `groups` is ceil(cols / group). */
 typedef struct fr_grouped_row {
     uint8_t *codes; /* [cols], each below 2^bits */
     float *scales;  /* [groups] */
