@@ -123,11 +123,91 @@ START_TEST(rest) {
 }
 END_TEST
 
+/* The bytes of a reply's text, and for each byte '+' if it was told as one of an accepted draft, else '-'. */
+typedef struct told_bytes {
+    const fr_reply_view *view;
+    char bytes[256], marks[256];
+    size_t length;
+} told_bytes;
+
+static void note_bytes(void *context, fr_reply_part part, const char *bytes, size_t length) {
+    told_bytes *told = context;
+    const fr_stream *text = told->view->text;
+    if (part != FR_REPLY_CONTENT && part != FR_REPLY_REASONING) return;
+    for (size_t i = 0; i < length; i++) {
+        bool accepted = part == FR_REPLY_CONTENT ? text->accepted[text->written + i] : told->view->accepted;
+        told->bytes[told->length] = bytes[i];
+        told->marks[told->length++] = accepted ? '+' : '-';
+    }
+}
+
+/* Gives a view the tokens of a reply, of which every second one is an accepted draft. Each byte must be told as one of
+ * the token that prints it, and a character as one of the token that completes it. cut: number of tokens left out at
+ * the end. */
+static void check_origin(const char *tokenizer_path, const char *reply, const char *tools, size_t cut, bool drafted) {
+    fr_tokenizer *tokenizer;
+    ck_assert_int_eq(fr_tokenizer_open(tokenizer_path, NULL, &tokenizer), FR_OK);
+    json_t *settings = tools ? json_pack("{s:o}", "tools", json_loads(tools, 0, NULL)) : json_object();
+    const char *stop = "a stop";
+    fr_stream text = {.stops = &stop, .stop_count = 1};
+    fr_marked_text prompt = {.text = (char[]){""}};
+    fr_reply_view view;
+    told_bytes told = {.view = &view}, expected = {0};
+    int32_t *ids;
+    size_t count;
+    bool stopped = false;
+    ck_assert_int_eq(fr_tokenize(tokenizer, reply, strlen(reply), false, true, &ids, &count), FR_OK);
+    ck_assert_int_eq(fr_reply_view_open(&view, tokenizer, settings, &prompt, &text), FR_OK);
+    fr_reply_view_tell(&view, note_bytes, &told);
+    for (size_t i = 0; i < count - cut; i++, drafted = !drafted) {
+        ck_assert_int_eq(fr_reply_view_feed(&view, ids[i], drafted, &stopped), FR_OK);
+        if (fr_token_kind_of(tokenizer, ids[i]) == FR_TOKEN_CONTROL) continue;
+        size_t length;
+        const char *bytes = fr_token_bytes(tokenizer, ids[i], &length);
+        memcpy(expected.bytes + expected.length, bytes, length);
+        memset(expected.marks + expected.length, drafted ? '+' : '-', length);
+        expected.length += length;
+    }
+    for (size_t i = expected.length; i-- > 1;)
+        if (((unsigned char)expected.bytes[i] & 0xc0) == 0x80) expected.marks[i - 1] = expected.marks[i];
+    ck_assert_int_eq(fr_reply_view_finish(&view, cut > 0, &stopped), FR_OK);
+    ck_assert_str_eq(told.bytes, expected.bytes);
+    ck_assert_str_eq(told.marks, expected.marks);
+    fr_reply_view_close(&view);
+    fr_stream_free(&text);
+    json_decref(settings);
+    fr_tokenizer_close(tokenizer);
+    fr_free(ids);
+}
+
+/* Text that was held back is told as text of the ids that printed it, not of the id that released it: what could have
+ * begun a mark, a call or a stop string, line breaks, bytes of a character, and all of these at the end. */
+START_TEST(origin) {
+    static const char tools[] = "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]";
+    static const struct {
+        const char *tokenizer, *reply, *tools;
+        size_t cut;
+    } cases[] = {
+        {TOKENIZERS "qwen35", "a <b and <tool and", NULL, 0},
+        {TOKENIZERS "qwen35", "x\n\ny\n", tools, 0},
+        {TOKENIZERS "qwen35", "{\"name\": 1} ok", tools, 0},
+        {TOKENIZERS "qwen35", "<think>so <i> a</think>b <", NULL, 0},
+        {TOKENIZERS "gemma", "one a sto two a st", NULL, 0},
+        {TOKENIZERS "gemma", "\xf0\x9f\xab\xa8 and \xf0\x9f\xab\xa8", NULL, 0},
+        {TOKENIZERS "gemma", "\xf0\x9f\xab\xa8 and \xf0\x9f\xab\xa8", NULL, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int drafted = 0; drafted < 2; drafted++)
+            check_origin(cases[i].tokenizer, cases[i].reply, cases[i].tools, cases[i].cut, drafted);
+}
+END_TEST
+
 FR_SUITE("reply_view") {
     TCase *tcase = tcase_create("reply_view");
     tcase_add_test(tcase, plain);
     tcase_add_test(tcase, dim);
     tcase_add_test(tcase, stops);
     tcase_add_test(tcase, rest);
+    tcase_add_test(tcase, origin);
     suite_add_tcase(suite, tcase);
 }

@@ -12,10 +12,9 @@ static void tell_content(void *context, const char *text, size_t length) {
     if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
 }
 
-/* Receives the next bytes of a part. A stop string never extends over parts of different kinds. So when the kind
- * changes, the content that was held back is passed on first. */
-static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
-    fr_reply_view *view = context;
+/* Passes on bytes of a part that came from accepted drafts entirely, or not at all. A stop string never extends over
+ * parts of different kinds. So when the kind changes, the content that was held back is passed on first. */
+static void pass_on(fr_reply_view *view, fr_reply_part part, const char *text, size_t length) {
     if (view->stopped) return;
     if (part == FR_REPLY_CONTENT) {
         view->stopped = fr_stream_feed(view->text, text, length, view->accepted);
@@ -26,6 +25,43 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (part == FR_REPLY_CALL_END && view->one_call && !view->cut) view->stopped = true;
 }
 
+/* Finds the ids that a text of a part comes from, and counts their bytes as passed on. The parser holds back bytes that
+ * may begin a mark, so a text may be from ids before the newest one; bytes that it dropped belong to marks. The result
+ * has a value for each byte, like `accepted` of a stream. NULL: the parser changed the bytes, so it is unknown which
+ * ids they are from. */
+static const bool *origin_of(fr_reply_view *view, const char *text, size_t length) {
+    const fr_stream *from = &view->fed;
+    size_t begin = view->passed;
+    view->passed = from->length;
+    for (size_t end = from->length; end >= begin + length; end--) {
+        size_t at = end - length;
+        if (memcmp(from->bytes + at, text, length) != 0) continue;
+        /* a character counts as a whole to the id that completes it, as it does without a view */
+        for (size_t i = end - 1; i > at; i--)
+            if (((unsigned char)from->bytes[i] & 0xc0) == 0x80) from->accepted[i - 1] = from->accepted[i];
+        view->passed = end;
+        return from->accepted + at;
+    }
+    return NULL;
+}
+
+/* Receives the next bytes of a part. */
+static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
+    fr_reply_view *view = context;
+    bool is_text = (part == FR_REPLY_CONTENT || part == FR_REPLY_REASONING) && length > 0;
+    const bool *accepted = is_text ? origin_of(view, text, length) : NULL, newest = view->accepted;
+    if (!accepted) {
+        pass_on(view, part, text, length);
+        return;
+    }
+    for (size_t at = 0, end; at < length; at = end) {
+        for (end = at + 1; end < length && accepted[end] == accepted[at];) end++;
+        view->accepted = accepted[at];
+        pass_on(view, part, text + at, end - at);
+    }
+    view->accepted = newest;
+}
+
 void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context) {
     view->told = told;
     view->context = context;
@@ -34,7 +70,8 @@ void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context) {
 fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
                              const fr_marked_text *prompt, fr_stream *text) {
     bool dim = text->out && isatty(fileno(text->out));
-    *view = (fr_reply_view){.text = text, .screen = {.out = text->out, .wrap = text->wrap, .dim = dim}};
+    *view = (fr_reply_view){
+        .tokenizer = tokenizer, .text = text, .screen = {.out = text->out, .wrap = text->wrap, .dim = dim}};
     text->told = tell_content;
     text->context = view;
     if (text->out) fr_reply_view_tell(view, fr_reply_screen_show, &view->screen);
@@ -47,11 +84,15 @@ fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer,
 
 void fr_reply_view_close(fr_reply_view *view) {
     fr_reply_parser_free(view->parser);
+    fr_stream_free(&view->fed);
     *view = (fr_reply_view){0};
 }
 
 fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, bool *stopped) {
+    size_t length;
+    const char *bytes = fr_token_bytes(view->tokenizer, id, &length);
     view->accepted = accepted;
+    fr_stream_feed(&view->fed, bytes ? bytes : FR_NO_TOKEN, bytes ? length : strlen(FR_NO_TOKEN), accepted);
     fr_status status = fr_reply_parser_feed(view->parser, id);
     if (status == FR_INPUT) status = fr_reply_parser_feed_text(view->parser, FR_NO_TOKEN, strlen(FR_NO_TOKEN));
     *stopped = view->stopped;
@@ -59,7 +100,6 @@ fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, boo
 }
 
 fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped) {
-    view->accepted = false;
     view->cut = cut;
     fr_status status = view->stopped ? FR_OK
                        : cut         ? fr_reply_parser_cut(view->parser)

@@ -28,12 +28,15 @@ void fr_reply_screen_show(void *screen, fr_reply_part part, const char *text, si
 void fr_reply_screen_end(fr_reply_screen *screen);
 
 typedef struct fr_reply_view {
+    const fr_tokenizer *tokenizer;
     fr_reply_parser *parser;
     fr_stream *text;
+    fr_stream fed;     /* the bytes of all ids so far, with whether they came from accepted drafts */
+    size_t passed;     /* number of bytes of `fed` that were passed on, or that belong to marks */
     fr_reply_fn *told; /* gets the next bytes of a part as they come; NULL: no callback */
     void *context;
     fr_reply_screen screen; /* shows the parts; nothing is shown if its `out` is NULL */
-    bool accepted;          /* the id that is being split into parts was an accepted draft */
+    bool accepted;          /* the bytes that are being passed on came from an accepted draft */
     bool one_call;          /* the first call ends the reply; this is set before the first id */
     bool cut;               /* the reply was cut off, so an incomplete call is passed on as it is */
     bool stopped;           /* a stop string was found, or only one call was wanted and it is complete */
