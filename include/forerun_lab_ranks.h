@@ -4,16 +4,17 @@
 
 #include "forerun.h"
 
-/* Sets for how many seconds a rank may be silent from now on. */
+/* Sets for how many seconds a rank may send nothing from now on. */
 void fr_lab_ranks_timeout(int seconds);
 
 /* Sets each rank's share of the weights and of the work: `count` numbers, 1 to 1000, one for each rank, in proportion
  * to each other. Call it before a model is opened, with the same numbers on all ranks. */
 fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
 
-/* Sets how models that are opened from now on are split: by output rows of all layers, or by layers, so that one rank
- * after the other runs its layers. AUTO, the default, estimates which way gives a token sooner: a gather of few bytes
- * takes `latency` seconds, and all ranks together read `bandwidth` bytes a second. If these are not known (0), AUTO
+/* Sets how models that are opened from now on are split between the ranks. ROWS: each rank computes a part of the
+ * output rows of every layer. LAYERS: each rank has some of the layers, and the ranks run one after the other. AUTO,
+ * the default, estimates which of these two ways gives a token sooner. It assumes that a gather of few bytes takes
+ * `latency` seconds, and that all ranks together read `bandwidth` bytes a second. If these are not known (0), AUTO
  * splits by rows. Call it with the same arguments on all ranks. */
 typedef enum fr_lab_split { FR_LAB_SPLIT_AUTO, FR_LAB_SPLIT_ROWS, FR_LAB_SPLIT_LAYERS } fr_lab_split;
 fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidth);
@@ -32,9 +33,9 @@ typedef struct fr_lab_traffic {
     double seconds;           /* the time that this rank waited for other ranks */
 } fr_lab_traffic;
 
-/* Returns the messages that this rank has sent to other ranks so far. layer: a layer of the models and drafters;
- * FR_LAB_RANKS_ELSEWHERE: everything that belongs to no layer below 256, such as the head and plans of rounds;
- * FR_LAB_RANKS_ALL: the sum. */
+/* Returns how many messages and bytes this rank has sent to other ranks so far. layer: a layer of the models and
+ * drafters. FR_LAB_RANKS_ELSEWHERE: all messages that belong to no layer below 256, such as those of the head and of
+ * the plans of rounds. FR_LAB_RANKS_ALL: the sum. */
 #define FR_LAB_RANKS_ELSEWHERE 256
 #define FR_LAB_RANKS_ALL       257
 fr_lab_traffic fr_lab_ranks_sent(size_t layer);
@@ -44,29 +45,30 @@ fr_lab_traffic fr_lab_ranks_sent(size_t layer);
 #define FR_LAB_MOST_RANKS 256
 void fr_lab_ranks_collect(double own, double *all);
 
-/* Returns rank 0's answer on all ranks, for decisions that each rank would otherwise make by its own clock and
- * signals. Without a job it returns `own`. */
+/* Returns rank 0's `own` on all ranks. It is for decisions that each rank would otherwise make by its own clock and
+ * signals. Without a job it returns the caller's `own`. */
 bool fr_lab_ranks_decide(bool own);
 
-/* Lets each rank decide for itself from now on. It is for ranks that follow rank 0's engine, because they see rank 0's
- * decisions in the calls that rank 0 sends. A signal to rank 0 does not reach the other ranks: they end when rank 0
- * closes its engine. */
+/* Makes fr_lab_ranks_decide return each rank's own decision from now on. It is for ranks that follow rank 0's engine:
+ * they learn rank 0's decisions from the calls that rank 0 sends. A signal to rank 0 does not reach the other ranks;
+ * these end when rank 0 closes its engine. */
 void fr_lab_ranks_decide_alone(void);
 
 /* Returns the job's first failure, or FR_OK. */
 fr_status fr_lab_ranks_check(void);
 
-/* Makes rank 0's engine send the other ranks every call to it and its sessions from now on: open, close, reset, ids,
- * pictures, masks, grammars, settings, stop strings, setting aside, embedding, and rounds, which are cancelled and
- * aborted as always. Other calls that would run or change a session are FR_UNBUILT. */
+/* Makes rank 0's engine send the other ranks every call to it and its sessions from now on. Such calls open, close,
+ * reset or set aside sessions, give them ids, pictures, masks, grammars, settings or stop strings, embed texts, and run
+ * rounds, which can be cancelled and aborted as always. Other calls that would run or change a session are
+ * FR_UNBUILT. */
 fr_status fr_lab_engine_lead(fr_engine *engine);
 
 /* Makes another rank's engine, of the same model and options, carry out the calls that rank 0 sends. Returns once rank
  * 0 closes its own engine or the job fails. */
 fr_status fr_lab_engine_follow(fr_engine *engine);
 
-/* Calls end(line) if this process has not begun to leave the job `seconds` after the job's first failure. line: the
- * error line to print; NULL if another rank prints it. */
+/* Calls `end` if this process has not begun to leave the job `seconds` after the job's first failure. The argument is
+ * the error line to print; NULL if another rank prints it. */
 void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line));
 
 /* Returns true if this signal must end this process. Returns false if the signal is only a consequence of the job's

@@ -1,7 +1,5 @@
 /* Defines the public functions of adapters. Each checks its arguments, sets the floating-point environment, and calls
- * the engine.
- *
- * In: a caller's arguments, which may be anything. Out: the results that forerun.h promises. */
+ * the engine. In: a caller's arguments, which may be anything. Out: the results that forerun.h promises. */
 #include <string.h>
 
 #include "forerun_lab.h"

@@ -108,9 +108,9 @@ fr_status fr_lab_embedder_session(fr_embedder *embedder, fr_session **session) {
     return FR_OK;
 }
 
-/* Makes the rows of texts where the other ranks repeat this rank's calls: one text at a time, in the session that those
- * ranks have too. They make the same forwards and pool the rows as they like. The last text's pages are given back,
- * because other sessions may need them and no later text reads them. */
+/* Makes the rows of texts if the other ranks repeat this rank's calls. It runs one text at a time, in the session that
+ * those ranks have too. The other ranks run the same forwards, and their own pooled rows are not used. Afterwards the
+ * last text's pages are given back, because other sessions may need them and no later text reads them. */
 static fr_status rows_led(fr_embedder *e, const fr_embedder_text *texts, size_t count, size_t dimensions, int normalize,
                           float *rows) {
     size_t width = dimensions ? dimensions : e->recipe.width;

@@ -1,4 +1,4 @@
-/* Defines the public functions for models by name. Each checks its arguments (api.c). */
+/* Defines the public functions that find models by name. Each checks its arguments, as the functions in api.c do. */
 #include "base/error.h"
 #include "src/named/named.h"
 

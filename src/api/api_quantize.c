@@ -1,4 +1,5 @@
-/* Defines fr_quantize of forerun.h: the conversion of the command, with a path instead of a stream.
+/* Defines fr_quantize of forerun.h. It does what the command's conversion does, but writes to a path instead of a
+ * stream.
  *
  * In: a model's path, and how it is quantized. Out: a GGUF file, which gets its name once it is complete. */
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "base/temporary_file.h"
 #include "forerun_lab.h"
 
-/* The log that this thread's call was given in its options. It is a thread's variable because the conversion calls
+/* The log from the options of this thread's current call. It is a thread's variable because the conversion calls
  * log_note without a context. */
 static _Thread_local const fr_log *note_log;
 
@@ -28,8 +29,8 @@ static fr_status can_not_write(const char *to, int error) {
     return fr_fail(FR_INPUT, "%s: can't be written: %s", to, strerror(error));
 }
 
-/* Writes the file under its temporary name, then renames it to its final name. `fd` stays open and keeps the file
- * locked until then. */
+/* Writes the file under its temporary name, then renames it to its final name. `fd` stays open until after the
+ * renaming, so that the file stays locked. */
 static fr_status write_named(const char *path, const fr_lab_quantization *how, const fr_options *options, int fd,
                              const char *temporary, const char *place) {
     int own = dup(fd);

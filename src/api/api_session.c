@@ -24,8 +24,7 @@ static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
-/* Does check(), and checks that no other rank has to repeat this call, because this call is not sent to other
- * ranks. */
+/* Does check(). Also refuses the call if the engine leads other ranks, because this call is not sent to them. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
     return fr_rank_leader_refuse(session->engine, call);
@@ -48,9 +47,9 @@ static fr_status check_scores(const fr_session *session, fr_score_fn *sink, cons
     return fr_fail(FR_USAGE, "%s: the session was opened without FR_OPT_LOGPROBS", call);
 }
 
-/* Prepares a session for a call that runs its timeline or changes it: drops the drafts that the session has requested.
- * Before that it waits for all drafts that the engine is making, because all sessions take pages from the same
- * pools. */
+/* Prepares a session for a call that runs its timeline or changes it. First waits for all drafts that the engine is
+ * making, because all sessions take pages from the same pools. Then discards the drafts that the session has
+ * requested. */
 static uint64_t enter(fr_session *session) {
     fr_async_draft_cancel(session);
     return fr_fpenv_enter();
@@ -415,7 +414,7 @@ const void *fr_session_attached(const fr_session *session, size_t *size) {
 /* Gives one of the three figures about the use of the engine's pages: used, shared or cached bytes. */
 static double kv_use(const fr_session *session, fr_stat stat) {
     if (fr_engine_check_process(session->engine) != FR_OK) return NAN;
-    /* drafts that are being made may take pages from the cached ones, so this waits for them first */
+    /* drafts that are being made may take pages from the cached ones, so this waits until these drafts are complete */
     fr_engine_settle(session->engine);
     fr_kv_use use = fr_kv_prefixes_use(&session->engine->prefixes, &session->cache.kv);
     if (stat == FR_STAT_KV_USED_BYTES) return (double)use.used;

@@ -1,7 +1,7 @@
 /* Estimates the memory of a model, a drafter and an engine: see fr_model_estimate of forerun.h.
  *
- * In: paths and options. Out: bytes by their kind. Files are mapped and described; no weight is read, and no engine's
- * memory is allocated. */
+ * In: paths and options. Out: the number of bytes for each kind of memory. Files are mapped and described; no weight is
+ * read, and no engine's memory is allocated. */
 #include <string.h>
 
 #include "base/error.h"

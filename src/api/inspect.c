@@ -64,8 +64,8 @@ static void print_count(const char *name, uint64_t count, FILE *out) {
             (unsigned long long)count);
 }
 
-/* Prints how the matrices of a quantized folder are stored: "storage  14 matrices of GPTQ, 4 bits, groups of 128: 4.16
- * bits a weight". */
+/* Prints how the matrices of a quantized folder are stored, such as "storage 14 matrices of GPTQ, 4 bits, groups of
+ * 128: 4.16 bits a weight". */
 static void print_storages(const fr_inspected *what, FILE *out) {
     fr_inspected_storages all = fr_inspected_stored(what);
     for (size_t i = 0; i < all.count; i++) {
@@ -118,8 +118,8 @@ static void print_memory_use(const fr_inspected *what, FILE *out) {
     fprintf(out, "\n");
 }
 
-/* Prints the size of the recurrent layers' states: one for each timeline, and one for each position that may be
- * rejected. */
+/* Prints the size of the recurrent layers' states. There is one state for each timeline, and one for each position that
+ * may be rejected. */
 static void print_states(const fr_trunk *trunk, FILE *out) {
     if (trunk->recurrent_count == 0) return;
     fprintf(out, "states         %.2f MB a timeline, %.1f kB a draft\n",
@@ -127,7 +127,7 @@ static void print_states(const fr_trunk *trunk, FILE *out) {
             (double)fr_recurrent_position_bytes(trunk->recurrent_shapes, trunk->recurrent_count) / 1e3);
 }
 
-/* Prints only the first suppressed ids, because a list may have thousands. */
+/* Prints the suppressed ids, but only the first 16, because there may be thousands. */
 static void print_suppressed(const fr_model *model, FILE *out) {
     size_t shown = fr_smaller(model->suppressed_count, 16);
     if (shown) fprintf(out, "\nnever said     ids");
@@ -135,7 +135,7 @@ static void print_suppressed(const fr_model *model, FILE *out) {
     if (shown < model->suppressed_count) fprintf(out, " and %zu more", model->suppressed_count - shown);
 }
 
-/* Prints how many tokens a picture of each of some usual sizes becomes. */
+/* Prints how many tokens a picture becomes, for some usual sizes of pictures. */
 static void print_costs(const fr_vision *vision, FILE *out) {
     const char *before = "tokens         ";
     for (size_t i = 0; i < FR_INSPECTED_SIZES; i++) {
@@ -347,7 +347,7 @@ static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_ins
 }
 
 /* Describes a drafter that was given without its target, with all checks that need no target. An MTP layer lies in its
- * target's files and needs the target's sizes, so these are read too, but not the target's weights. */
+ * target's files and needs the target's sizes. So the sizes are read too, but the target's weights are not. */
 static fr_status inspect_drafter_alone(const fr_checkpoint *files, const fr_lab_inspection *how,
                                        const fr_options *options, FILE *out) {
     fr_model *outline = NULL;
@@ -396,7 +396,7 @@ static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter
     return fr_session_fit(what->model, drafter, 0, at);
 }
 
-/* Gives the memory of a model's weights, including those of its own MTP layer. own: that layer; NULL: it has none. */
+/* Gives the memory of a model's weights and of its own MTP layer. own: that layer; NULL: it has none. */
 static fr_memory_use add_memory_use(const fr_model *model, const fr_drafter *own) {
     fr_memory_use memory_use = fr_model_memory_use(model);
     return own ? fr_memory_use_sum(&memory_use, &own->weights.memory_use) : memory_use;

@@ -1,7 +1,7 @@
 /* Describes a model, a drafter or a vision tower that was opened. inspect.c prints the facts as words, and
  * inspect_json.c as a JSON object.
  *
- * In: a model, a drafter or a vision tower, bound. Out: counts of its tensors. */
+ * In: an opened model, drafter or vision tower. Out: counts of its tensors. */
 #ifndef FR_SRC_API_INSPECT_H
 #define FR_SRC_API_INSPECT_H
 
@@ -32,8 +32,8 @@ typedef struct fr_inspected {
 } fr_inspected;
 
 typedef struct fr_inspected_counts {
-    /* numbers of values. parameters: in all tensors of supported types; used_parameters: in the tensors that are
-     * used */
+    /* parameters: the number of values in all tensors of supported types. used_parameters: the number of values in the
+     * tensors that are used. */
     uint64_t parameters, used_parameters;
     size_t towers; /* number of tensors of vision and audio towers that nothing reads */
     size_t unused; /* number of all tensors that nothing reads, including those of towers */
@@ -46,8 +46,8 @@ fr_inspected_counts fr_inspected_count(const fr_inspected *what);
 
 enum { FR_STORAGES_SHOWN = 8 };
 
-/* The used matrices of a folder that a quantizer wrote, counted by kind. count 0: the folder has no quantized
- * matrices. */
+/* The used matrices of a folder that a quantizer wrote, counted by their kind of storage. count 0: the folder has no
+ * quantized matrices. */
 typedef struct fr_inspected_storages {
     struct {
         const struct fr_storage *storage; /* the storage of one matrix of this kind */
@@ -62,7 +62,7 @@ typedef struct fr_inspected_storages {
 fr_inspected_storages fr_inspected_stored(const fr_inspected *what);
 
 /* Describes the target that an EAGLE drafter, a block drafter or an MTP layer needs, as far as the drafter's own files
- * tell. */
+ * say. */
 typedef struct fr_inspected_needs {
     const char *architecture; /* NULL: the files don't say */
     size_t hidden, vocab, layers;
@@ -78,9 +78,9 @@ extern const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2];
 /* A picture, and what it costs. */
 typedef struct fr_inspected_picture {
     size_t width, height, tokens;
-    double multiply_adds; /* multiply-adds of the tower's layers for this picture */
-    double seconds;       /* an estimate of the tower's time on this machine; 0: there is none for this type of
-                           * weights */
+    double multiply_adds; /* number of multiply-adds that the tower's layers do for this picture */
+    /* the estimated time of the tower on this machine; 0: there is no estimate for this type of weights */
+    double seconds;
 } fr_inspected_picture;
 
 /* Opens the picture how->images[index]. To estimate the tower's time for it, the speed of the float kernels is

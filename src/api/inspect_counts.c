@@ -1,4 +1,4 @@
-/* Counts the parameters of a model or drafter, and gives the target that a drafter needs (inspect.h). */
+/* Counts the parameters of a model or drafter, and describes the target that a drafter needs (inspect.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +90,8 @@ fr_inspected_needs fr_inspected_need(const fr_inspected *what) {
 
 const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2] = {{640, 480}, {1024, 768}, {1920, 1080}, {4032, 3024}};
 
-/* Measures how many multiply-adds of floats a thread does in a second, on rows that fit into the caches: the best of
- * several products, so that other work on the machine counts little. 0: there is no memory. */
+/* Measures how many multiply-adds of floats a thread does in a second, on rows that fit into the caches. Takes the best
+ * of several products, so that other work on the machine has little influence. 0: there is no memory. */
 static double measure_rate(const fr_kernels *kernels, fr_dtype type) {
     enum { ROWS = 96, COLS = 1024, FEATURES = 64, TRIALS = 20 };
     size_t row_bytes = fr_dtype_row_bytes(type, COLS);

@@ -1,7 +1,7 @@
 /* Describes a model, drafter or vision tower as one JSON object, with the figures that inspect.c gives in words.
  *
- * In: what was opened. Out: the object and a newline on a stream. Bytes and counts are whole numbers. A fact that does
- * not apply is null or left out. */
+ * In: an opened model, drafter or tower. Out: the object and a newline on a stream. Bytes and counts are whole numbers.
+ * A fact that does not apply is null or left out. */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "src/language/tokenizer/tokenizer.h"
 #include "src/engine/vision/vision_parts.h"
 
-/* An object that is being filled. Once memory has run out nothing more is added. */
+/* An object that is being filled. Once memory has run out, `failed` is true and nothing more is added. */
 typedef struct object {
     json_t *json;
     bool failed;
@@ -169,7 +169,8 @@ static void put_picture(json_t *list, const char *path, const size_t size[2], si
     json_array_append_new(list, picture);
 }
 
-/* Lists how many tokens pictures of usual sizes become, and then how many each given picture file becomes. */
+/* Lists how many tokens pictures of usual sizes become. After them, lists how many tokens each given picture file
+ * becomes. */
 static fr_status put_pictures(object *o, const fr_inspected *what) {
     json_t *list = json_array();
     fr_status status = FR_OK;
@@ -227,8 +228,8 @@ static void put_model(object *o, const fr_inspected *what) {
     put_count(o, "numa_nodes", (uint64_t)model->plan.nodes);
 }
 
-/* Adds the target with which a drafter was checked, and the memory of a session with both; for a drafter alone, adds
- * the target that it needs. */
+/* For a drafter that was opened with its target, adds the target and the memory of a session with both. For a drafter
+ * without its target, adds the target that it needs. */
 static void put_fit(object *o, const fr_inspected *what) {
     put(o, "target", what->model ? text_of(what->how->target) : json_null());
     if (what->model) {
@@ -245,8 +246,8 @@ static void put_fit(object *o, const fr_inspected *what) {
     put(o, "needs", n.json);
 }
 
-/* Lists the target's layers that the drafter reads. Gives null if these are the three default layers, which depend on
- * how many layers the target has. */
+/* Lists the target's layers whose outputs the drafter reads. Gives null if the drafter reads the three default layers,
+ * because these depend on the number of layers of the target. */
 static json_t *aux_layers_of(const fr_inspected *what) {
     const fr_drafter *drafter = what->eagle ? what->eagle : what->block;
     const fr_aux_layers *aux_layers = &drafter->aux_layers;

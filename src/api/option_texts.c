@@ -33,14 +33,14 @@ static void add_bias(fr_text_buffer *list, const fr_logit_bias *bias) {
     fr_text_append_string(list, text);
 }
 
-/* Adds the samplers in their order as letters, in the form in which the option is set. Adds nothing for the default
- * order. */
+/* Adds the samplers as letters, in their order and in the form in which the option is set. Adds nothing if the order is
+ * the default. */
 static void add_order(fr_text_buffer *text, const fr_options *options) {
     for (size_t i = 0; options->filters_given && i < options->filter_count; i++)
         fr_text_append(text, fr_sampler_names[options->filters[i]].letter, 1);
 }
 
-/* Adds the breakers, separated by NULs. Adds nothing for the default ones. */
+/* Adds the breakers, separated by NULs. Adds nothing if they are the default ones. */
 static void add_breakers(fr_text_buffer *text, const fr_breakers *breakers) {
     if (breakers->given && breakers->count == 0) fr_text_append_string(text, "none");
     for (size_t i = 0; i < breakers->count; i++) {

@@ -71,7 +71,7 @@ static fr_status set_accept(fr_options *options, const char *word) {
     return FR_OK;
 }
 
-/* Reads "id+x", "id-x" or "id:x" at the beginning of a text. Gives the place after it, or NULL. */
+/* Reads "id+x", "id-x" or "id:x" at the beginning of a text. Gives the place after it, or NULL if there is none. */
 static const char *read_bias(const char *text, fr_logit_bias *bias) {
     char *end;
     errno = 0;
@@ -144,7 +144,7 @@ static const char *sampler_word(size_t index) {
     return index < FR_FILTER_NAMED ? fr_sampler_names[index].word : NULL;
 }
 
-/* Adds the next sampler to the order. Penalties and DRY must come first, because they change logits, which must happen
+/* Adds the next sampler to the order. Penalties and DRY must come first: they change logits, and logits must be changed
  * before any token is removed. */
 static fr_status add_sampler(fr_options *options, const char *text, size_t length) {
     size_t at = find_sampler(text, length);
@@ -164,7 +164,8 @@ static fr_status add_sampler(fr_options *options, const char *text, size_t lengt
     return FR_OK;
 }
 
-/* Sets the order of samplers by names with ; between them, or by letters. A failure changes nothing. */
+/* Sets the order of samplers. The text has the samplers' names with ; between them, or their letters. A failure changes
+ * nothing. */
 static fr_status set_samplers(fr_options *options, const char *text) {
     fr_options changed = *options;
     size_t length = strlen(text), step;

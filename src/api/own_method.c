@@ -1,4 +1,4 @@
-/* Opens sessions with a caller's own draft method, or with the lab's script.
+/* Gives sessions a caller's own draft method, or the prepared drafts of fr_lab_session_script (the script).
  *
  * In: the functions of a method; or, for the script, the ids that the target will give, and a function that decides
  * which of them are drafted correctly. Out: a session that drafts in this way. */

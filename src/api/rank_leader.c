@@ -16,7 +16,8 @@
 #include "src/api/ranks.h"
 #include "src/engine/session/prompt_score.h"
 
-/* Commands. The comment after each says what its `number` is, if it is not 0, and which bytes follow it. */
+/* Commands. The comment after a command says what its `number` is, if that is not 0, and which bytes follow the
+ * command. */
 typedef enum kind {
     OPEN, /* bytes: options, then their biases */
     CLOSE,
@@ -41,9 +42,9 @@ typedef struct command {
     uint64_t number, size; /* size: number of bytes that follow the command */
 } command;
 
-/* Says what a session runs in a round. session: its index. limit: as in fr_round, at most FR_STEP_MAX. aborts: 1 if
- * its abort callback asked to stop. The bytes of a STEP command are several of these structs, and their size gives how
- * many. */
+/* Says what a session runs in a round. session: its index. limit: as in fr_round, at most FR_STEP_MAX. aborts: 1 if its
+ * abort callback asked to stop. The bytes of a STEP command are an array of these structs; the command's size gives
+ * their number. */
 typedef struct part {
     uint32_t session, limit, aborts;
 } part;
@@ -74,7 +75,8 @@ static void tell_of(const fr_session *session, kind what, uint64_t number, const
     if (leader) tell(leader, what, index_of(leader, session), number, bytes, size);
 }
 
-/* Sends options to the other ranks, without pointers, which mean nothing to them; the biases follow the options. */
+/* Sends options to the other ranks. Pointers are set to NULL, because they mean nothing to other ranks. The biases
+ * follow the options. */
 static void tell_options(const fr_session *session, kind what, const fr_options *options) {
     size_t biases = options->bias_count * sizeof *options->biases;
     if (!session->engine->leader) return;
@@ -227,7 +229,7 @@ typedef struct follower {
     fr_session *sessions[FR_SESSIONS_MAX];
     command what;
     uint8_t *bytes; /* the bytes that followed the command */
-    size_t room;    /* bytes that `bytes` has room for */
+    size_t room;    /* number of bytes for which `bytes` has room */
     int32_t ids[FR_SESSIONS_MAX][FR_STEP_MAX];
 } follower;
 
@@ -252,8 +254,8 @@ static fr_status step(follower *f) {
     return status;
 }
 
-/* Gives the session the prompt that rank 0's session was given. If both ranks refuse it, for example because it is too
- * long, the job continues. */
+/* Gives the session the prompt that rank 0's session was given. If both ranks refuse the prompt, for example because it
+ * is too long, the job continues. */
 static fr_status put(const follower *f, fr_session *session) {
     const int32_t *ids = (const int32_t *)f->bytes;
     size_t count = f->what.size / sizeof *ids;
@@ -302,7 +304,7 @@ static fr_status decide(const follower *f, fr_session *session) {
     return status;
 }
 
-/* Gives the options that tell_options sent; their biases stay in the message. NULL: the message has none. */
+/* Gives the options that tell_options sent; their biases stay in the message. NULL: the message has no options. */
 static const fr_options *options_of(const follower *f) {
     fr_options *options = (fr_options *)(void *)f->bytes;
     if (f->what.size < sizeof *options) return NULL;

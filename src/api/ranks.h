@@ -1,4 +1,4 @@
-/* Gives the ranks that run the models of this process. */
+/* Gives access to the job, which is the group of processes (ranks) that run this process's models together. */
 #ifndef FR_SRC_API_RANKS_H
 #define FR_SRC_API_RANKS_H
 
@@ -8,7 +8,7 @@
 /* Gives the job's ranks; NULL if this process runs alone. */
 fr_ranks *fr_job(void);
 
-/* fr_job_plan says how ranks will split the next model. fr_job_note_split records how the last one was split: by
+/* fr_job_plan says how ranks will split the next model. fr_job_note_split records how the last model was split: by
  * layers or not. */
 fr_rank_plan fr_job_plan(void);
 void fr_job_note_split(bool layers);

@@ -1,6 +1,6 @@
 /* Sets the sampling options that a model's makers recommend: see fr_options_recommend of forerun.h.
  *
- * In: a model, whose file or folder may say anything. Out: one option, set or unchanged. */
+ * In: a model, whose file or folder may contain any values. Out: one option, set or unchanged. */
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Turns a published folder into the tensors and keys of a GGUF file (export.h).
  *
- * In: a folder of any family (its text model), of an assistant, or of an EAGLE-3 drafter and its target. Out: the keys
- * and tensors that llama.cpp's converter writes; names and orders of rows come from the family
- * (src/engine/layers/tensor_names.h) or the drafter. That converter has no keys for an assistant's centroid head, so
- * an assistant with one is written as AtomicChat's fork writes it ("gemma4_assistant"):
+ * In: a folder of a text model of any family, of an assistant (Gemma 4's drafter), or of an EAGLE-3 drafter and its
+ * target. Out: the keys and tensors that llama.cpp's converter writes. The names of tensors and the orders of rows come
+ * from the family (src/engine/layers/tensor_names.h) or from the drafter. That converter has no keys for an assistant's
+ * centroid head. So an assistant with such a head is written as AtomicChat's fork writes it ("gemma4_assistant"):
  * github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
 #include "src/convert/export.h"
 
@@ -21,8 +21,8 @@
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-/* Returns true for a tensor of the vision tower. The caller asks for tensors that are not in the text model's tables
- * of names; if such a tensor was bound, the tower uses it. */
+/* Returns true for a tensor of the vision tower. The caller asks only about tensors that are not in the text model's
+ * tables of names. If such a tensor was bound, the tower uses it. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
     bool sees = !export->written && export->target && export->target->vision;
     return sees && fr_weights_bound(export->weights, tensor);
@@ -130,8 +130,8 @@ static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, con
     return FR_OK;
 }
 
-/* Adds kv_b as two tensors, as GGUF has it: first the rows for keys without positions, transposed; then the rows for
- * values. */
+/* Adds kv_b as two tensors, as GGUF has it. The first has the rows for keys without positions, transposed; the second
+ * has the rows for values. */
 static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -173,8 +173,8 @@ static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, cons
     return FR_OK;
 }
 
-/* Adds a tensor from the copy that was made when the model was bound: a matrix that the folder does not store as rows,
- * the matrix of queries, keys and values, or the vector of their biases. */
+/* Adds a tensor from the copy that was made when the model was bound. Such a tensor is a matrix that the folder does
+ * not store as rows, the joined matrix of queries, keys and values, or the vector of their biases. */
 static fr_status add_copied(const fr_export *export, const fr_tensor *tensor, const char *name,
                             const fr_tensor_name_found *found, fr_outputs *outputs) {
     const char *bound = (const char *)&export->target->trunk.layers[found->layer] + found->name->field;
@@ -215,8 +215,8 @@ static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds vectors of experts. Where the folder stores the values of two vectors alternately, they are separated, as is
- * done when the model is bound. */
+/* Adds vectors of experts. If the folder stores the values of two vectors alternately, they become two vectors, as when
+ * the model is bound. */
 static fr_status add_vector_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -250,7 +250,7 @@ static fr_status add_head_norms(const fr_export *export, const char *name, const
     return FR_OK;
 }
 
-/* Gives latent attention's matrices of all heads the shape [heads, rows, cols], which GGUF has. */
+/* Gives latent attention's matrices of all heads the shape [heads, rows, cols] that they have in GGUF. */
 static void set_heads(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
     output->dims = 3;
@@ -274,7 +274,8 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     if (found->name && found->name->layout != FR_LAYOUT_ROWS && tensor->dims < 3)
         return add_copied(export, tensor, name, found, outputs);
     const fr_bound *bound = found->name ? fr_bound_of(export->weights, tensor) : NULL;
-    /* a quantizer's FP4 is copied for products alone: its rows are decoded from the storage, with the matrix's scale */
+    /* a quantizer's FP4 was copied only for products; here its rows are decoded from the storage, with the matrix's
+     * scale */
     if (bound && bound->layout != FR_LAYOUT_ROWS && bound->layout != FR_LAYOUT_FP4)
         return add_stored(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_EXPERTS_VECTOR_PARTS)
@@ -373,8 +374,8 @@ static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     return FR_OK;
 }
 
-/* Opens a drafter that is written for a target. Facts that its own files lack, such as aux_layers and ids, are the
- * target's. */
+/* Opens a drafter that is written for a target. Facts that the drafter's files lack, such as aux_layers and ids, are
+ * taken from the target. */
 static fr_status open_written(fr_export *export, fr_checkpoint *files, const char *path, const fr_options *options) {
     FR_TRY(bind_target(export, files));
     FR_TRY(fr_drafter_bind(path, export->target, options, &export->written));
@@ -450,7 +451,7 @@ static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf
 }
 
 /* Writes the sampling settings that the folder's makers recommend. A value that is not a number is an error. A value
- * that no sampler accepts, such as a top_k of -1, is left out, as it is when the folder itself is run. */
+ * that no sampler accepts, such as a top_k of -1, is left out; a run of the folder ignores such a value, too. */
 static fr_status put_sampling(const fr_checkpoint *files, fr_gguf_writer *writer) {
     fr_text order = fr_sampling_order(files);
     if (order.length) fr_gguf_put_text(writer, FR_SAMPLING_ORDER_KEY, order);

@@ -1,7 +1,7 @@
 /* Turns a published folder into GGUF tensors and keys, for quantize.c.
  *
- * In: an opened folder of a target or a drafter. Out: the list of its tensors with their names in GGUF, and the keys;
- * the tokenizer's are made by export_tokenizer.c. */
+ * In: an opened folder of a target or a drafter. Out: the list of its tensors with their names in GGUF, and the keys.
+ * The tokenizer's keys are made by export_tokenizer.c. */
 #ifndef FR_SRC_CONVERT_EXPORT_H
 #define FR_SRC_CONVERT_EXPORT_H
 
@@ -15,7 +15,7 @@
 #include "src/engine/model/model.h"
 
 typedef struct fr_export {
-    const fr_checkpoint *files; /* files of the target or of the drafter, whichever is written */
+    const fr_checkpoint *files; /* files of what is written: the target or the drafter */
     const fr_family *family;    /* the family whose keys are written */
     const fr_tensor_naming *names;
     const fr_trunk_spec *spec;
@@ -24,20 +24,21 @@ typedef struct fr_export {
     const char *architecture; /* the architecture's name in the GGUF file */
     fr_model *target;         /* the target, whose tokenizer is written; NULL: an assistant is written */
     fr_drafter *mtp;          /* the MTP layer of the target; NULL: it has none */
-    /* the EAGLE-3 or block drafter that is written for `target`; NULL: what is written is the target itself, or an
-     * assistant */
+    /* the EAGLE-3 or block drafter that is written for `target`; NULL: the target itself is written, or an assistant */
     fr_drafter *written;
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;
     fr_assistant drafter;
-    fr_recipe recipe;    /* how a text encoder makes an embedding; family, names and spec are NULL for an encoder */
-    fr_tensor positions; /* the shortened table of positions of a text encoder that uses none of the table's first
-                          * rows */
-    fr_tensor types;     /* the shortened table of token types of a text encoder that does not use them */
+    fr_recipe recipe; /* how a text encoder makes an embedding; family, names and spec are NULL for an encoder */
+    /* for a text encoder that uses none of the first rows of its table of positions: the table without these rows */
+    fr_tensor positions;
+    /* for a text encoder that does not use its table of token types: the table without the rows that it does not use */
+    fr_tensor types;
 } fr_export;
 
-/* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder
- * of an EAGLE-3 drafter or a block drafter, which is written instead of the model; NULL: the model is written. */
+/* Does all checks that running the model would do, then lists the model's tensors. Takes over the files. drafter: the
+ * folder of an EAGLE-3 drafter or a block drafter, which is written instead of the model; NULL: the model is
+ * written. */
 fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *drafter, const fr_options *options,
                          fr_outputs *outputs);
 void fr_export_close(fr_export *export);
@@ -52,10 +53,10 @@ fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *wr
 
 /* The kind of tokenizer that an architecture's files have in GGUF. */
 typedef struct fr_tokenizer_form {
-    /* values of tokenizer.ggml.model and tokenizer.ggml.pre. model NULL: it depends on how the tokenizer makes its
-     * pieces. pre NULL: the key is not written */
+    /* values of tokenizer.ggml.model and tokenizer.ggml.pre. If model is NULL, its value depends on how the tokenizer
+     * makes its pieces. If pre is NULL, its key is not written. */
     const char *model, *pre;
-    bool counts_ids; /* the number of ids is a key too */
+    bool counts_ids; /* the number of ids is written as a key, too */
 } fr_tokenizer_form;
 
 /* Adds the tokenizer.* keys for `vocab` ids, in this form (export_tokenizer.c). For a folder without tokenizer.json it

@@ -1,7 +1,7 @@
 /* Turns a text encoder's folder into GGUF tensors and keys, as llama.cpp's converter does (export.h).
  *
- * In: an opened folder, with the files of sentence-transformers. Out: the tensors with their names in GGUF, dense
- * layers after the pooling among them, and the keys. A GGUF file says less than the folder. It has no prompts, no flag
+ * In: an opened folder, with the files of sentence-transformers. Out: the keys, and the tensors with their names in
+ * GGUF, including the dense layers after the pooling. A GGUF file says less than the folder. It has no prompts, no flag
  * that rows are scaled to length 1, and no limit below the model's positions. */
 #include "base/error.h"
 #include "src/convert/export.h"
@@ -50,15 +50,15 @@ static fr_status take_rows(const fr_export *export, size_t first, size_t count, 
     return FR_OK;
 }
 
-/* Gives the number of token types that the file has. Readers give the second text of a pair type 1 if there is one, so
- * a cross-encoder whose tokenizer gives no types has type 0 alone. */
+/* Gives the number of token types that the file has. If a file has a type 1, readers give it to the second text of a
+ * pair. So for a cross-encoder whose tokenizer gives no types, only type 0 is written. */
 static size_t written_types(const fr_export *export) {
     fr_encoder_facts facts = fr_encoder_fact(export->target->encoder);
     return facts.types && facts.labels && !export->recipe.typed ? 1 : facts.types;
 }
 
-/* Leaves out rows that the file's readers must not use: RoBERTa's first positions, because llama.cpp gives a text's
- * first token position 0, and token types that the folder does not use. */
+/* Leaves out rows that the file's readers must not use. These are RoBERTa's first positions, because llama.cpp gives a
+ * text's first token position 0, and token types that the folder does not use. */
 static fr_status cut_table(fr_export *export, const char *name, const fr_tensor **table) {
     fr_encoder_facts facts = fr_encoder_fact(export->target->encoder);
     size_t rows = (size_t)(*table)->shape[0], types = written_types(export);

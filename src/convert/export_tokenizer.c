@@ -1,9 +1,9 @@
 /* Turns a published folder's tokenizer into GGUF metadata (formats/tokenizer_gguf.h has the keys).
  *
- * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template; the kind of
+ * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template, and the kind of
  * tokenizer that the architecture has in GGUF. Out: the keys that llama.cpp's converter writes. Up to three ids that
- * end a text are written, as eos, eot and eom. Readers of the file encode by the kind alone, so a tokenizer that
- * differs from its kind is refused. */
+ * end a text are written, as eos, eot and eom. Readers of the file know only the kind of the tokenizer, so a tokenizer
+ * that differs from its kind is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static bool is_byte(fr_text text) {
            strspn(text.bytes + 3, "0123456789ABCDEFabcdef") == 2;
 }
 
-/* Returns true for control tokens that must be printed, because a reply's parser reads them. */
+/* Returns true for control tokens that must be printed, because the program that parses a reply reads them. */
 static bool is_shown(fr_text text) {
     static const char *const shown[] = {"<|channel>",       "<channel|>",       "<|tool_call>", "<tool_call|>",
                                         "<|tool_response>", "<tool_response|>", "<|\"|>"};
@@ -50,8 +50,8 @@ static fr_status place(const fr_tokenizer_source *source, token *tokens, size_t 
     return FR_OK;
 }
 
-/* Returns true if a reader that merges by scores makes the added token by merges. Such a token stays a normal one,
- * since llama.cpp prints tokens of other types as they stand, with U+2581. */
+/* Returns true if a reader that merges by scores makes the added token from its characters by merges. Such a token
+ * keeps the type NORMAL, because llama.cpp prints tokens of other types unchanged, including U+2581 for a blank. */
 static bool stays_normal(const fr_pre_tokenizer *kind, const token *tokens, const fr_added_entry *added) {
     return kind->pieces == FR_MODEL_SCORED_BPE && fr_added_by_merges(added->text, added->special) &&
            fr_text_same(tokens[added->id].text, added->text);
@@ -73,8 +73,8 @@ static fr_status collect(const fr_tokenizer_source *source, const fr_pre_tokeniz
     return FR_OK;
 }
 
-/* Adds a token of WordPiece as llama.cpp has it: U+2581 before a token that begins a word, and no "##" before one
- * inside a word. Control tokens stay. */
+/* Adds a token of WordPiece as llama.cpp has it. A token that begins a word gets U+2581 before it. A token inside a
+ * word loses its "##". Control tokens are unchanged. */
 static fr_status put_word(const fr_tokenizer_source *source, const token *word, fr_gguf_writer *writer) {
     static const char begin[] = FR_LOWER_BLOCK;
     size_t inside = strlen(FR_INSIDE_WORD), length = word->text.length;
@@ -99,7 +99,7 @@ static fr_status put_word(const fr_tokenizer_source *source, const token *word, 
     return FR_OK;
 }
 
-/* Adds the tokens. Merges have ranks, but llama.cpp also needs scores if the pieces are not bytes. */
+/* Adds the tokens. Merges have ranks, but if the pieces are not bytes, llama.cpp needs scores as well. */
 static fr_status put_tokens(const fr_tokenizer_source *source, const token *tokens, size_t vocab,
                             fr_gguf_writer *writer) {
     bool words = source->model == FR_MODEL_WORD_PIECE;
@@ -157,7 +157,8 @@ static int64_t find_token(const token *tokens, size_t vocab, const char *text) {
     return -1;
 }
 
-/* Gives the id of KIND_token, which the files beside tokenizer.json name; -1 if they name none. */
+/* Gives the id of the token that the files in tokenizer.json's folder name under the key KIND_token; -1 if they name
+ * none. */
 static int64_t named_token(const fr_tokenizer_source *source, const token *tokens, size_t vocab, const char *kind) {
     char key[32];
     snprintf(key, sizeof key, "%s_token", kind);
@@ -169,7 +170,7 @@ static void put_id(fr_gguf_writer *writer, const char *key, int64_t id) {
     if (id >= 0) fr_gguf_put_u32(writer, key, (uint32_t)id);
 }
 
-/* Reads KIND_token_id of config.json, or of its text part; -1 if there is none. */
+/* Reads the key KIND_token_id of config.json, or of its text part; -1 if it is missing. */
 static fr_status configured_token(const fr_checkpoint *files, size_t vocab, const char *key, int64_t *id) {
     const json_t *text = json_object_get(files->config, "text_config");
     FR_TRY(fr_json_int(files->config, key, -1, (int64_t)vocab - 1, -1, files->path, id));
@@ -210,7 +211,7 @@ static bool adds(const int32_t *ids, size_t count, int64_t id) {
     return false;
 }
 
-/* Gives the id if it is among the ids that the tokenizer adds; otherwise -1. */
+/* Gives `id` if it is one of the ids that the tokenizer adds around a text; otherwise -1. */
 static int64_t around(const int32_t *ids, size_t count, int64_t id) {
     return id >= 0 && adds(ids, count, id) ? id : -1;
 }
@@ -269,7 +270,7 @@ static bool adds_space(const fr_tokenizer_source *source) {
 }
 
 /* Finds the kind of tokenizer for a source with merges whose GGUF file will have scores instead. Gemma's tokenizers
- * also cut texts at blanks, but their normalizer has left no blanks. */
+ * also cut texts at blanks. This cut is ignored, because their normalizer has replaced all blanks before. */
 static const fr_pre_tokenizer *find_scored_kind(const fr_tokenizer_source *source) {
     fr_tokenizer_source compared = *source;
     fr_text_rules *before = &compared.normalizer;
@@ -284,7 +285,7 @@ static const fr_pre_tokenizer *find_scored_kind(const fr_tokenizer_source *sourc
     return fr_tokenizer_gguf_suits(&compared, "llama", NULL);
 }
 
-/* Refuses added tokens for which files with scores have no form. */
+/* Refuses added tokens that can't be expressed in files with scores. */
 static fr_status check_added(const fr_tokenizer_source *source) {
     for (size_t i = 0; i < source->added_count; i++) {
         const fr_added_entry *added = &source->added[i];
@@ -322,7 +323,8 @@ static const fr_pre_tokenizer *find_kind(const fr_tokenizer_source *source, cons
     return fr_tokenizer_gguf_suits(&compared, form->model, form->pre);
 }
 
-/* Adds the settings of WordPiece: the ids around a text, and two flags, for lower case and for dropped accents. */
+/* Adds the settings of WordPiece: the ids around a text, and two flags, one for lower case and one for dropped
+ * accents. */
 static fr_status put_word_settings(const fr_checkpoint *files, const fr_tokenizer_source *source, const token *tokens,
                                    size_t vocab, fr_gguf_writer *writer) {
     int64_t padding = named_token(source, tokens, vocab, "pad"), unknown = -1;
@@ -351,7 +353,7 @@ static fr_status put_word_settings(const fr_checkpoint *files, const fr_tokenize
 /* ---------------------------------------------------------------------------------------------- the whole tokenizer */
 
 /* Adds the settings of a unigram model, and SentencePiece's map of characters. A tokenizer without byte_fallback must
- * have no token such as <0x0A>, because readers of the file would take the token for a byte. */
+ * have no token whose text is like <0x0A>, because readers of the file would take such a token for a byte. */
 static fr_status put_unigram(const fr_tokenizer_source *source, fr_gguf_writer *writer) {
     static const char map[] = "tokenizer.ggml.precompiled_charsmap";
     bool adds, removes, bytes = false;
@@ -388,7 +390,7 @@ static fr_status put_all(const fr_checkpoint *files, fr_tokenizer_source *source
     if (scored) FR_TRY(fr_merge_scores(source));
     FR_TRY(collect(source, kind, tokens, vocab));
     fr_gguf_put_string(writer, "tokenizer.ggml.model", form->model);
-    /* "roberta-bpe" also tells readers that two separators are between the texts of a pair, so this name is kept. */
+    /* The name "roberta-bpe" also tells readers that two separators are between the texts of a pair, so it is kept. */
     bool roberta = form->pre && strcmp(form->pre, "roberta-bpe") == 0;
     if (form->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", roberta ? form->pre : kind->names[0]);
     FR_TRY(put_tokens(source, tokens, vocab, writer));

@@ -1,7 +1,8 @@
 /* Writes a folder's vision tower as llama.cpp's mmproj file: see export_tower.h.
  *
- * The tower is bound as for a run, which checks its configuration and tensors and lists their names (vision_bind.c).
- * Most tensors are written row by row. Those that GGUF has in another order are small, so they are made in memory. */
+ * The tower is bound as it is for a run (vision_bind.c). That checks its configuration and its tensors, and lists the
+ * tensors' names. Most tensors are written row by row. The tensors that have another order in GGUF are small, so they
+ * are made in memory. */
 #include "src/convert/export_tower.h"
 
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static fr_status add_frames(fr_tower_export *export, const fr_tensor *tensor, co
     FR_TRY(decode(export, tensor, &values));
     for (size_t t = 0; t < frames; t++) {
         char name[64];
-        FR_TRY(decode(export, tensor, &frame)); /* only to get memory, of which a frame needs a part */
+        FR_TRY(decode(export, tensor, &frame)); /* decoded only to get memory, of which a frame needs a part */
         for (size_t plane = 0; plane < planes; plane++)
             memcpy(frame + plane * area, values + (plane * frames + t) * area, area * sizeof *frame);
         snprintf(name, sizeof name, t ? "%.50s.%zu" : "%.50s", gguf, t);
@@ -172,8 +173,8 @@ static fr_status find_token(const fr_checkpoint *files, const char *text, int64_
 }
 
 /* Adds the embedding of the token that ends each row of a picture. llama.cpp inserts this token itself, with the
- * embedding from this file. If the folder lacks the token's id or the table of embeddings, this fails, as llama.cpp's
- * converter does. */
+ * embedding from this file. If the folder lacks the token's id or the table of embeddings, the conversion fails, as
+ * that of llama.cpp does. */
 static fr_status add_row_end(fr_tower_export *export, fr_outputs *outputs) {
     static const char *const tables[] = {"language_model.model.embed_tokens.weight",
                                          "model.language_model.embed_tokens.weight"};
@@ -227,8 +228,8 @@ fr_status fr_tower_export_open(fr_tower_export *export, const fr_checkpoint *fil
     return add_row_end(export, outputs);
 }
 
-/* llama.cpp convolves pictures with kernels of F16 or F32, adds positions as F32, and transposes Gemma 3's projection,
- * which must then be F16 or F32. */
+/* llama.cpp convolves pictures only with kernels of F16 or F32, and adds positions only as F32. It transposes Gemma 3's
+ * projection, which must then be F16 or F32. */
 void fr_tower_export_types(fr_dtype type, fr_outputs *outputs) {
     fr_dtype half = type == FR_F16 ? FR_F16 : FR_F32;
     bool transposed = false;

@@ -1,4 +1,4 @@
-/* Turns the vision tower of a published folder into llama.cpp's names, keys and orders: its mmproj file.
+/* Turns the vision tower of a published folder into an mmproj file, with llama.cpp's names, keys and orders of values.
  *
  * In: a checkpoint. Out: a list of the tower's tensors, and its metadata. */
 #ifndef FR_SRC_CONVERT_EXPORT_TOWER_H
@@ -19,7 +19,7 @@ typedef struct fr_tower_export {
 /* Sets *found if the folder has a vision tower of a supported kind. */
 fr_status fr_tower_export_find(const fr_checkpoint *files, bool *found);
 
-/* Opens the folder's tower and lists its tensors. Close it in any case. */
+/* Opens the folder's tower and lists its tensors. Close it even after a failure. */
 fr_status fr_tower_export_open(fr_tower_export *export, const fr_checkpoint *files, fr_outputs *outputs);
 
 /* Gives a float type to the tensors that llama.cpp reads only as floats. It is called after the types have been

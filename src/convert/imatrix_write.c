@@ -16,7 +16,7 @@ void fr_lab_collect(fr_options *options, bool head) {
     options->activation_stats = head ? FR_ACTIVATION_STATS_HEAD_TOO : FR_ACTIVATION_STATS_LAYERS;
 }
 
-/* The tensors that were watched, sorted by name, as the file lists them. */
+/* The tensors whose inputs were summed, sorted by name, as the file lists them. */
 typedef struct sums {
     fr_watched_tensor *items;
     size_t count;
@@ -69,7 +69,8 @@ static void note_missing(const sums *s, void (*note)(const char *line)) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Writes the sums of one tensor: a vector for one matrix, rows for a stack of them. */
+/* Writes the sums of one tensor. A single matrix gives a vector, and a stack of matrices gives one row for each
+ * matrix. */
 static void put_tensor(fr_gguf_writer *writer, const fr_watched_tensor *watched, const char *end, size_t cols) {
     uint64_t shape[] = {watched->matrices, cols};
     bool stack = watched->matrices > 1;
@@ -124,8 +125,8 @@ static void put_text(FILE *out, const char *text) {
     fwrite(text, 1, strlen(text), out);
 }
 
-/* Writes the mean squares times the number of calls, which is the number of chunks that were begun. An expert through
- * which no rows were run gets ones instead. */
+/* Writes the mean squares times the number of calls, where a call is a chunk that was begun. If no rows were run
+ * through an expert, ones are written for it. */
 static void write_means(const sums *s, const fr_watched_tensor *watched, size_t chunk, FILE *out) {
     uint64_t most = 0;
     for (size_t m = 0; m < watched->matrices; m++) most = watched->stats[m].rows > most ? watched->stats[m].rows : most;

@@ -20,8 +20,8 @@ void fr_importances_close(fr_importances *importances) {
     *importances = (fr_importances){0};
 }
 
-/* Returns true for embeddings. Their rows are only looked up, never multiplied, so the importance of their columns
- * can't be measured. */
+/* Returns true for embeddings. A forward only looks up their rows and multiplies by none of them, so the importance of
+ * their columns can't be measured. */
 static bool is_embedding(const char *name) {
     return strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0;
 }

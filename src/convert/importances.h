@@ -1,7 +1,7 @@
 /* Importances of the columns of each tensor, which quantize reads from an importance matrix (formats/imatrix.h).
  *
- * In: a file, the tensors that will be written. Out: their columns' importances, and the keys by which the written
- * file names their source, as llama-quantize writes them. */
+ * In: a file, and the tensors that will be written. Out: the importances of these tensors' columns, and the keys by
+ * which the written file names the source of the importances, as llama-quantize writes them. */
 #ifndef FR_SRC_CONVERT_IMPORTANCES_H
 #define FR_SRC_CONVERT_IMPORTANCES_H
 
@@ -20,9 +20,9 @@ typedef struct fr_importances {
 fr_status fr_importances_open(fr_importances *importances, const char *path);
 void fr_importances_close(fr_importances *importances);
 
-/* Checks that the importances belong to the tensors in `outputs`. FR_INPUT: a tensor's importances have another
- * length, or the file has none of the tensors. note: NULL, or called with a line about matrices that the file
- * lacks. */
+/* Checks that the importances belong to the tensors in `outputs`. FR_INPUT if a tensor has not as many columns as
+ * importances, or if the file has importances for none of the tensors. note: NULL, or a function that gets a line about
+ * matrices for which the file has no importances. */
 fr_status fr_importances_check(const fr_importances *importances, const fr_outputs *outputs,
                                void (*note)(const char *line));
 

@@ -13,7 +13,7 @@ static const fr_model *model_of(const fr_merge *merge) {
     return merge->opened[0]->model;
 }
 
-/* Binds a model to the files of a GGUF model. The caller still owns the files. */
+/* Binds a model of its own from the files of a GGUF model. The caller still owns the files. */
 static fr_status bind(fr_merge *merge, const fr_checkpoint *files) {
     merge->own = calloc(1, sizeof *merge->own);
     if (!merge->own) return fr_fail_memory("model", sizeof *merge->own);
@@ -55,8 +55,8 @@ static const fr_low_rank *product_of(const fr_merge *merge, size_t adapter, cons
 fr_merge_into fr_merge_find(const fr_merge *merge, const fr_output *output) {
     fr_merge_into into = {.merge = merge};
     fr_adapted_matrices *m = &into.matrices;
-    /* Adapters' products are not added to the embedding table. If the table is also the head, they would change both
-     * embeddings and head, and an adapter changes only one of them. */
+    /* Adapters' products are not added to the embedding table. If the table is also the head, adding them would change
+     * both, but an adapter is meant for only one of the two. */
     if (merge->count == 0 || strcmp(output->name, "token_embd.weight") == 0) return into;
     const fr_model *model = model_of(merge);
     if (fr_adapted_find(&model->trunk, model->family->names, true, output->name, m) != FR_ADAPTED_FOUND) return into;

@@ -1,8 +1,9 @@
 /* Merges adapters (LoRA) into the matrices of a model that is written as GGUF.
  *
- * In: the adapters of a folder or a GGUF file, opened on the model, and the list of tensors to be written. Out: rows
- * to which the adapters' products, scale * (b a), were added in float32, before the rows are quantized. A matrix that
- * an adapter changes and that is no tensor of its own in the file is refused. */
+ * In: adapters that were opened on the model, which is a folder or a GGUF file, and the list of tensors to be written.
+ * Out: rows to which the adapters' products, scale * (b a), were added in float32, before the rows are quantized. An
+ * adapter is refused if it changes a matrix that is no tensor of its own in the file, or a matrix that is the embedding
+ * table too. */
 #ifndef FR_SRC_CONVERT_MERGE_H
 #define FR_SRC_CONVERT_MERGE_H
 
@@ -22,7 +23,7 @@ typedef struct fr_merge_into {
     const fr_merge *merge;
     fr_adapted_matrices matrices;
     bool any;         /* at least one adapter changes the matrices */
-    size_t expert_of; /* rows of one expert's matrix in the output */
+    size_t expert_of; /* number of rows that one expert's matrix has in the output */
 } fr_merge_into;
 
 /* Opens the adapters on `model`, which was bound from the folder. If `model` is NULL, because the source is a GGUF

@@ -1,8 +1,8 @@
 /* Writes a GGUF file whose matrices are packed in the layout that kernels read from memory (fr_lab_pack).
  *
- * In: a GGUF target or drafter. Out: a GGUF with the same metadata and tensors, in which every matrix that a step
- * reads whole is stored packed (FR_GGUF_PACKED). Binding the model and its MTP layer tells which matrices these are.
- * Tensors of which only single rows are read, float tensors and types without a kernel are unchanged. */
+ * In: a GGUF target or drafter. Out: a GGUF file with the same metadata and tensors, in which every matrix that a step
+ * reads whole is stored packed (FR_GGUF_PACKED). To find these matrices, the model and its MTP layer are bound. A
+ * tensor is unchanged if only single rows of it are read, if it has float values, or if its type has no kernel. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +29,8 @@ typedef struct packing {
     uint64_t done;
 } packing;
 
-/* Gives the matrix if the file will have it packed, else NULL. The entries of a stack are packed one by one, so a
- * stack whose entries end within a tile stays unchanged. */
+/* Gives the matrix if the file will have it packed, otherwise NULL. The entries of a stack are packed one by one. A
+ * stack stays unchanged if its entries end within a tile. */
 static const fr_bound *packed_in_file(const packing *job, const fr_tensor *tensor) {
     const fr_bound *bound = fr_bound_of(job->weights, tensor);
     if (!bound && job->beside) bound = fr_bound_of(job->beside, tensor);
@@ -145,7 +145,7 @@ static fr_status pack_target(const char *path, const fr_options *options, FILE *
     return status;
 }
 
-/* Packs a drafter. target: NULL for an assistant, which can be read without its target. */
+/* Packs a drafter. target: the drafter's target; NULL for an assistant, which can be read without its target. */
 static fr_status pack_drafter(const char *path, const fr_model *target, const fr_options *options, FILE *out) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_bind(path, target, options, &drafter));

@@ -1,8 +1,9 @@
 /* Implements forerun quantize, which reads, encodes and writes tensors some rows at a time.
  *
- * In: a published folder or a GGUF file, and types. Out: a GGUF file on a stream. A tensor's rows are divided among a
- * team of threads and written in order, so the file does not depend on the number of threads. The source's pages are
- * released once they are read, so only a batch of rows and the metadata stay in memory. */
+ * In: a published folder or a GGUF file, and the types that the tensors shall have. Out: a GGUF file on a stream. A
+ * tensor's rows are divided among a team of threads and written in order, so the file does not depend on the number of
+ * threads. The source's pages are released once they are read, so only a batch of rows and the metadata stay in
+ * memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,8 @@ static size_t shared_heads(const fr_gguf *gguf) {
     return kv_heads > 0 ? first_number(gguf, ".attention.head_count") / kv_heads : 0;
 }
 
-/* Refuses the scale of a whole NVFP4 tensor, because only products apply it, and not decoding. */
+/* Refuses an NVFP4 tensor that has a scale for the whole tensor, because only products apply this scale, and decoding
+ * does not. */
 static fr_status check_factor(const fr_checkpoint *files, const fr_tensor *tensor) {
     static const char tail[] = ".scale";
     size_t length = strlen(tensor->name), before = length - (sizeof tail - 1);
@@ -78,7 +80,8 @@ static bool begins(fr_text key, const char *with) {
     return key.length >= length && memcmp(key.bytes, with, length) == 0;
 }
 
-/* Returns true for a key that the output writes itself, or that would be wrong for the output. */
+/* Returns true for a key that is not copied, because the output writes the key itself, or because its value would be
+ * wrong for the output. */
 static bool is_superseded(fr_text key) {
     return fr_text_is(key, "general.architecture") || fr_text_is(key, "general.file_type") ||
            fr_text_is(key, "general.quantization_version") || fr_text_is(key, "general.alignment") ||
@@ -100,7 +103,8 @@ typedef struct batch {
     const float *importance;   /* [matrices, cols] importances of the columns; NULL: all columns count equally */
     uint8_t *target;           /* the batch's rows, encoded */
     const fr_merge_into *into; /* the products of adapters that are added */
-    /* [threads, 3, cols] a row of the output, the same row before its columns are reordered, and what adapters add */
+    /* [threads, 3, cols] for each thread: a row of the output, the same row before its columns are reordered, and what
+     * adapters add to it */
     float *values;
     size_t *bad;      /* [threads] the first row with a value that can't be written; `rows`: there is none */
     float *bad_value; /* [threads] the value in that row that can't be written */
@@ -113,12 +117,12 @@ static size_t find_bad(const float *values, size_t n, float limit) {
     return n;
 }
 
-/* Gives the number of the source's row that becomes this row; for a vector, the number of the value. */
+/* Gives the number of the source's row that becomes this row. For a vector, gives the number of the value instead. */
 static size_t source_of(const fr_output *output, size_t row) {
     return output->reorder.order == FR_COLS_TILED ? row : fr_row_published(&output->reorder, row);
 }
 
-/* Returns true if the values of a row are computed from the source's, or are in another order. */
+/* Returns true if the values of a row are computed from those of the source, or are in another order. */
 static bool changes_rows(const batch *b) {
     const fr_output *output = b->output;
     return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE || output->factors[0].end ||
@@ -161,15 +165,15 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
     return found;
 }
 
-/* Decodes row `row` of the source into float32 values, in the output's order, adds what adapters change, and multiplies
- * the row by its factor. */
+/* Decodes row `row` of the source into float32 values, in the output's order. Adds the adapters' products to the row,
+ * and multiplies it by its factor. */
 static void read_row(const batch *b, const stored_row *source, size_t row, float *values) {
     const fr_output *output = b->output;
     bool moves = output->reorder.order == FR_COLS_TILED;
     float *as_read = moves ? values + b->cols : values;
     if (source->scales)
         fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
-    else if (source->bytes != (const uint8_t *)as_read) /* otherwise the row was made in as_read, decoded */
+    else if (source->bytes != (const uint8_t *)as_read) /* otherwise the row was already decoded into as_read */
         fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
     if (b->into->any) fr_merge_row(b->into, row, as_read, values + 2 * b->cols);
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
@@ -221,7 +225,7 @@ typedef struct stream {
     size_t threads;
     fr_progress_fn *progress;
     void *progress_context;
-    uint64_t done, total; /* done: bytes of the source that are done; total: all bytes of the source */
+    uint64_t done, total; /* in bytes of the source. done: bytes that are done; total: all bytes */
     bool ended;           /* the progress callback has ended the job */
 } stream;
 
@@ -240,7 +244,7 @@ static void advance(stream *s, size_t begin, size_t end) {
 /* Reports rows as done, and releases their pages. Neighbouring rows of the source are released together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
-    /* the rows of a quantizer's folder may be spread over pages that are still needed */
+    /* rows of a folder that a quantizer wrote may be spread over pages that are still needed */
     if (!output->source || output->values || output->source->type == FR_STORED) return;
     size_t step = output->experts || output->each ? (size_t)output->shape[output->dims - 2] : row + rows;
     for (size_t end = row + rows, to; row < end; row = to) {
@@ -295,8 +299,8 @@ static void decode_source(const fr_output *output, size_t at, float *row) {
         fr_dtype_decode(tensor->type, bytes, row, cols);
 }
 
-/* Transposes all values of an output [matrices, rows, cols]. Each matrix has its columns in `cols` rows of the
- * source. */
+/* Transposes all values of an output [matrices, rows, cols]. In the source, each matrix has `cols` rows, which are the
+ * output's columns. */
 static void transpose(const fr_output *output, float *row, float *values) {
     size_t matrices = (size_t)output->shape[0], rows = (size_t)output->shape[1], cols = (size_t)output->shape[2];
     for (size_t m = 0; m < matrices; m++, values += rows * cols)
@@ -423,8 +427,9 @@ typedef struct job {
     FILE *out;
 } job;
 
-/* A file to be written: its tensors (`outputs`), and the part of a folder that they come from, which is the model
- * (`export`) or its vision tower (`tower`). Both are NULL if the source is a GGUF file, whose metadata are copied. */
+/* Describes a file to be written: its tensors (`outputs`), and the part of a folder from which they come. That part is
+ * the model (`export`) or its vision tower (`tower`). Both are NULL if the source is a GGUF file, whose metadata are
+ * copied. */
 typedef struct contents {
     const fr_checkpoint *files;
     const fr_export *export;

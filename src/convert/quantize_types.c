@@ -1,6 +1,6 @@
 /* Chooses the type of each tensor of a quantized model, as a function of names and shapes.
  *
- * In: the type that was asked for, overrides, the list of tensors. Out: their types. The mixture is llama-quantize's,
+ * In: the requested type, overrides, and the list of tensors. Out: the tensors' types. The mixture is llama-quantize's,
  * so a file whose name has a type, such as Q4_K_M, is as large as llama-quantize's file of that name.
  *
  *     vectors, norms, the router, kernels of short convolutions        F32
@@ -9,10 +9,10 @@
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits
  *     attn_v, attn_qkv, attn_kv_b, ffn_down, attn_output                more bits, in all layers or some: see below
- *     all but experts for MXFP4         Q8_0
- *     other matrices                    the type asked for
+ *         if MXFP4 is requested: all but experts   Q8_0
+ *         other matrices                    the requested type
  *
- * pure: every matrix but the router gets the type asked for. */
+ * pure: every matrix except the router gets the requested type. */
 #include "src/convert/quantize_types.h"
 
 #include <regex.h>
@@ -33,8 +33,8 @@ fr_status fr_type_read(const char *word, fr_dtype *type) {
     return fr_fail(FR_USAGE, "type %.40s can't be written: %s can", word, fr_list_words(fr_written_word).text);
 }
 
-/* The names of llama-quantize's mixtures, and their numbers in general.file_type. The name of a type alone stands for
- * the type's mixture M, or for its only one. */
+/* The names of llama-quantize's mixtures, and their numbers in general.file_type. If a type has several mixtures, its
+ * name alone stands for its mixture M. */
 static const struct {
     const char *word;
     fr_dtype type;
@@ -64,7 +64,7 @@ static fr_status read_mixture(const char *word, fr_type_choice *choice) {
     return fr_type_read(word, &choice->type);
 }
 
-/* Reads the type of one table. word NULL: the mixture decides the type. */
+/* Reads the type of the embeddings or of the head. word NULL: the mixture decides the type. */
 static fr_status read_optional(const char *word, fr_dtype *type) {
     *type = FR_DTYPE_COUNT;
     return word ? fr_type_read(word, type) : FR_OK;
@@ -131,7 +131,7 @@ static size_t layer_of(const char *name) {
     return strncmp(name, "blk.", 4) == 0 ? strtoul(name + 4, NULL, 10) : 0;
 }
 
-/* Returns true for the first and the last eighth of the layers, and every third between. */
+/* Returns true for the first and the last eighth of the layers, and for every third layer between them. */
 static bool gets_more_bits(size_t layer, size_t layers) {
     size_t eighth = layers / 8;
     return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
@@ -166,11 +166,11 @@ static bool is_v(const char *name) {
 
 /* Facts about the model on which the choice of a tensor's type depends. */
 typedef struct layout {
-    bool tied;               /* token_embd is also the head */
-    size_t v_index, v_count; /* v_index: number of earlier attn_v matrices that no rule names; v_count: number of all
-                              * attn_v matrices */
-    size_t down_index;       /* number of earlier ffn_down matrices that no rule names */
-    size_t experts;          /* experts of a mixture; 0: the model is no mixture */
+    bool tied; /* token_embd is also the head */
+    /* counts of attn_v matrices. v_index: the earlier ones that no rule names; v_count: all of them */
+    size_t v_index, v_count;
+    size_t down_index; /* number of the earlier ffn_down matrices that no rule names */
+    size_t experts;    /* experts of a mixture; 0: the model is no mixture */
     bool used[FR_TYPE_RULES_MAX];
 } layout;
 
@@ -199,7 +199,7 @@ static fr_dtype v_type(const fr_type_choice *choice, const fr_outputs *outputs, 
         type = more ? FR_Q6_K : type;
     else if (is_iq4(type) && shared)
         type = FR_Q5_K;
-    /* a 70B model, by its number of layers */
+    /* true for a 70B model, which is known by its number of layers */
     bool wide = outputs->layers == 80 && l->experts == 0 && outputs->gqa > 1;
     return wide && (type == FR_Q3_K || type == FR_Q4_K) ? FR_Q5_K : type;
 }
@@ -318,8 +318,8 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     return eight ? FR_Q8_0 : FR_Q6_K;
 }
 
-/* Returns the type that the user requested for the embeddings or the head; FR_DTYPE_COUNT if none was. A rule for the
- * per-layer embeddings takes precedence. */
+/* Returns the type that the user requested for the embeddings or the head; FR_DTYPE_COUNT if none was requested. For
+ * the per-layer embeddings a rule takes precedence. */
 static fr_dtype table_type(const fr_type_choice *choice, const char *name, const fr_type_rule *rule) {
     if (is(name, "token_embd.weight") || (is_embedding(name) && !rule)) return choice->embedding;
     return is(name, "output.weight") ? choice->output : FR_DTYPE_COUNT;
@@ -345,7 +345,7 @@ static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs,
     return FR_OK;
 }
 
-/* Counts the matrices in a stack of experts. */
+/* Counts the matrices in a stack of experts; 0 if there is no stack. */
 static size_t count_experts(const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++)
         if (strstr(outputs->items[i].name, "ffn_down_exps.weight")) return (size_t)outputs->items[i].shape[0];

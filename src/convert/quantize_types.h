@@ -1,6 +1,6 @@
-/* Chooses the type of each tensor of a model that is written. The rules, llama-quantize's, are in quantize_types.c.
+/* Chooses the type of each tensor of a model that is written. It does so by llama-quantize's rules (quantize_types.c).
  *
- * In: words of types and of rules; a list of tensors. Out: the list with types. */
+ * In: the names of types, the user's rules, and a list of tensors. Out: the list with types. */
 #ifndef FR_SRC_CONVERT_QUANTIZE_TYPES_H
 #define FR_SRC_CONVERT_QUANTIZE_TYPES_H
 
@@ -29,14 +29,14 @@ typedef struct fr_type_choice {
     size_t rule_count;
 } fr_type_choice;
 
-/* Reads the word of a type, in capital or small letters. The type must be one that can be written; the name of a
- * mixture is refused. */
+/* Reads the name of a type, in upper or lower case. The type must be one that can be written; the name of a mixture is
+ * refused. */
 fr_status fr_type_read(const char *word, fr_dtype *type);
 
-/* Gives the words of the mixtures; NULL after the last one. */
+/* Gives the names of the mixtures; NULL after the last one. */
 const char *fr_mixture_word(size_t index);
 
-/* Reads types and rules from their words. */
+/* Reads types and rules from their texts. */
 fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how);
 
 /* Sets every output's type. A rule that matches no tensor is FR_USAGE. A matrix whose rows don't fit a type's blocks
@@ -48,7 +48,7 @@ fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
 void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
 
 /* Notes in one line how many matrices got another type than the rules give, because the blocks of the rules' type do
- * not fill the matrices' rows. Without such matrices it notes nothing. */
+ * not fill their rows. If there are no such matrices, nothing is noted. */
 void fr_note_fallbacks(const fr_outputs *outputs, void (*note)(const char *line));
 
 /* Gives general.file_type, by llama.cpp's numbers. */

@@ -1,19 +1,19 @@
 /* Lists the shapes of which random weights are made (synth.h).
  *
- * In: a name, or an fr_synth_order. Out: for a name, the shape's row of the table below, which lists the shapes as the
- * help text does; for an fr_synth_order, the spec that the family's own reader makes of the row's config.json.
+ * In: a name, or an fr_synth_order. Out: for a name, the shape's row of the table below, which is in the order of the
+ * help text. For an fr_synth_order, the spec that the family's own reader makes of the row's config.json.
  *
- * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant;
- * of zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and
- * Llama-3.1-8B, yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m,
- * -1b-pt and -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B, Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and
- * -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B; allenai/OLMo-2-1124-7B and Olmo-3-1025-7B,
- * LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024, zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and
- * -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b, mistralai/Mixtral-8x7B-v0.1,
- * deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, moonshotai/Kimi-Linear-48B-A3B, inclusionAI/Ling-mini-2.0
- * and Ling-3.0-tiny, MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and
- * Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4, HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base
- * and -3.1-3b-a800m-base, ByteDance-Seed/Seed-OSS-36B-Base, tencent/Hunyuan-7B-Instruct and -A13B-Instruct;
+ * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant; of
+ * zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and Llama-3.1-8B,
+ * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m, -1b-pt and
+ * -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B, Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B,
+ * Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B; allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-EXAONE/EXAONE-4.0-1.2B,
+ * CohereLabs/c4ai-command-r7b-12-2024, zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT,
+ * LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b, mistralai/Mixtral-8x7B-v0.1, deepseek-ai/DeepSeek-V2-Lite,
+ * moonshotai/Kimi-K2-Instruct, moonshotai/Kimi-Linear-48B-A3B, inclusionAI/Ling-mini-2.0 and Ling-3.0-tiny,
+ * MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512,
+ * Qwen/Qwen3-8B, microsoft/phi-4, HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base and -3.1-3b-a800m-base,
+ * ByteDance-Seed/Seed-OSS-36B-Base, tencent/Hunyuan-7B-Instruct and -A13B-Instruct;
  * nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16; and transformers' defaults for sarvamai/sarvam-30b. gemma4-1b and its
  * assistant were never published: gemma4-1b is a dense model of 18 layers with the widths of E2B. */
 #include <string.h>
@@ -61,8 +61,9 @@ static const char *const gate_up[] = {"ffn_gate_up_exps.weight", NULL};
 static const char *const experts[] = {
     "output.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", MTP_NORM, NULL};
 
-/* All shapes. An order adds further numbers to a shape's config. sliding_window_pattern n means that one layer in n
- * has full attention. Gemma 4's published files have a list layer_types in place of this number. */
+/* All shapes. An order (fr_synth_order) adds further numbers to a shape's config. sliding_window_pattern n means that
+ * one layer in n has full attention. Gemma 4's published files have a list named layer_types in place of this
+ * number. */
 static const fr_synth_shape shapes[] = {
     {"gemma4-e2b", &fr_synth_gemma4, 35, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 1, \"intermediate_size\": 6144, "
@@ -287,7 +288,7 @@ fr_status fr_synth_find(const char *name, const fr_synth_shape **shape) {
 
 /* ----------------------------------------------------------------------------------------------------------- a spec */
 
-/* Completes a config.json. If the shape has mixtures, at least one layer gets one. */
+/* Completes a config.json. If the shape has mixtures, at least one layer gets a mixture. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char leading[] = "first_k_dense_replace";
     bool (*own)(const fr_synth_order *, json_t *) = order->shape->family->complete;

@@ -1,14 +1,14 @@
 /* Writes random weights of a published shape as GGUF, to time engines on models of that size without a download
  * (fr_lab_synth).
  *
- * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text of such a model is noise,
- * but its speed and memory are those of the shape. The same arguments give the same bytes. The numbers and the file
- * are made here, the shapes are in shapes.c, and their tensors in synth_tensors.c.
+ * In: the name of a shape, and a type. Out: a file as llama.cpp's converter writes it. The text of such a model is
+ * noise, but its speed and memory are those of the published model. The same arguments give the same bytes. This file
+ * makes the numbers and writes the GGUF file; the shapes are in shapes.c, and their tensors in synth_tensors.c.
  *
- * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
- * of blocks is quantized for each number of columns. A row consists of two stretches of the pool, each of which begins
- * at a random block. With a single stretch, each row of a large table would occur hundreds of times, and as many
- * logits would be equal. */
+ * Matrices are normal noise with a standard deviation of 1 / sqrt(cols). Quantizing billions of values would take
+ * minutes, so one pool of blocks is quantized for each number of columns. A row consists of two stretches of the pool,
+ * each of which begins at a random block. If a row were a single stretch, each row of a large table would occur
+ * hundreds of times, and hundreds of logits would be equal. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +45,14 @@ typedef struct synth {
 
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
-/* Gives the next random number by Marsaglia 2003, Xorshift RNGs. */
+/* Gives the next random number by the method of Marsaglia 2003, Xorshift RNGs. */
 static uint64_t next_random(synth *s) {
     s->random ^= s->random << 13;
     s->random ^= s->random >> 7;
     return s->random ^= s->random << 17;
 }
 
-/* Gives roughly normal noise of deviation 1: the sum of four uniform numbers. */
+/* Gives roughly normal noise with a standard deviation of 1: the sum of four uniform numbers. */
 static float next_noise(synth *s) {
     uint64_t bits = next_random(s);
     int sum = 0;
@@ -162,7 +162,7 @@ static fr_status check(const fr_synth_order *order) {
     return FR_OK;
 }
 
-/* Reduces the number of experts, in as many groups as before. */
+/* Reduces the number of experts. The number of groups of experts stays the same. */
 static fr_status cut_experts(const fr_synth_order *order, fr_trunk_spec *spec) {
     const fr_experts_spec *all = fr_spec_experts(spec);
     if (order->experts == 0) return FR_OK;

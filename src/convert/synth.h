@@ -1,17 +1,17 @@
-/* Makes random weights of a shape: the shapes (shapes.c), the facts of each family (synth_families.c, synth_gemma4.c,
- * synth_eagle3.c, synth_block.c), and the file.
+/* Makes files with random weights. The shapes are in shapes.c, the facts of each family in synth_families.c,
+ * synth_gemma4.c, synth_eagle3.c and synth_block.c.
  *
  * In: an order, which gives a shape, the number of its layers and the number of ids. Out: a GGUF file as llama.cpp's
  * converter writes it. Its tensors are those that the family's name tables list (synth_tensors.c), and its keys are
- * those that the family has; synth.c makes the numbers and the file. */
+ * those of the family. synth.c makes the numbers and the file. */
 #ifndef FR_SRC_CONVERT_SYNTH_H
 #define FR_SRC_CONVERT_SYNTH_H
 
 #include "src/convert/outputs.h"
 #include "src/engine/model/model.h"
 
-/* The number of positions. Published models have more, but some engines allocate a cache for as many as a file
- * allows. */
+/* The number of positions that the file allows. Published models allow more, but some engines allocate a cache for as
+ * many positions as a file allows. */
 #define FR_SYNTH_CONTEXT 32768
 
 typedef struct fr_synth_family fr_synth_family;
@@ -28,7 +28,8 @@ typedef struct fr_synth_order {
     const fr_synth_shape *shape;
     size_t layers, vocab;
     size_t experts;                 /* experts of each mixture; 0: as many as the shape has */
-    void (*note)(const char *line); /* NULL, or called with a line about each result that may surprise a user */
+    void (*note)(const char *line); /* NULL, or a function that gets a line about each result that may surprise a
+                                     * user */
 } fr_synth_order;
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
@@ -69,17 +70,18 @@ struct fr_synth_family {
     const fr_synth_mean *means; /* ends with an entry without a name; NULL: none */
     size_t mtp_layers;
 
-    /* Adds to the config.json the fields that depend on an order, besides the numbers of ids, layers and positions.
-     * Returns false if there is no memory; NULL: there are no such fields. */
+    /* Adds to the config.json the fields that depend on an order, except the numbers of ids, layers and positions,
+     * which are always added. Returns false if there is no memory. NULL: there are no such fields. */
     bool (*complete)(const fr_synth_order *order, json_t *config);
 
-    /* Adds a drafter's keys, which replace the family's, and the tensors that it has besides the trunk's; NULL: the
+    /* Adds a drafter's keys, which replace those of the family, and the drafter's tensors that no trunk has. NULL: the
      * model is a target. */
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
     const char *architecture; /* architecture of a drafter in GGUF; a target has that of its family */
     size_t vocab_unit;        /* vocabulary sizes are multiples of this; 0: any size */
     const fr_tensor_name *const
-        *layer_names; /* tables for the single layer of a drafter, ended by NULL; NULL: the family's tables */
+        /* name tables for the single layer of a drafter, with NULL after the last; NULL: the family's tables */
+        *layer_names;
 };
 
 extern const fr_synth_family fr_synth_cohere2, fr_synth_ernie45, fr_synth_exaone4, fr_synth_glm4, fr_synth_lfm2,
@@ -98,9 +100,9 @@ extern const fr_synth_family fr_synth_bailing_hybrid, fr_synth_kimi_linear, fr_s
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer, fr_synth_qwen_tokenizer;
 
-/* In shapes.c. fr_synth_shape_word gives the names of shapes, NULL after the last one. fr_synth_find finds a shape by
- * name. fr_synth_read lets the family read an order's shape into the model; model->config and model->spec.layer must
- * be freed even if it fails. */
+/* In shapes.c. fr_synth_shape_word gives the names of shapes, and NULL after the last one. fr_synth_find finds a shape
+ * by name. fr_synth_read reads an order's shape into the model, with the family's own reader. model->config and
+ * model->spec.layer must be freed even after a failure. */
 const char *fr_synth_shape_word(size_t index);
 fr_status fr_synth_find(const char *name, const fr_synth_shape **shape);
 fr_status fr_synth_read(const fr_synth_order *order, fr_synth_model *model);

@@ -1,7 +1,7 @@
 /* Makes block drafters of random weights for Qwen3.5's shapes (synth.h).
  *
- * In: an order, whose number of layers is the target's and decides which of the target's layers the drafter reads.
- * Out: a drafter with as many layers, rows and ranks as the published ones, with its own keys and tensors. */
+ * In: an order. Its number of layers is that of the target, and decides which of the target's layers the drafter reads.
+ * Out: a drafter with as many layers, rows and ranks as the published drafters, with its own keys and tensors. */
 #include <stdio.h>
 
 #include "base/error.h"

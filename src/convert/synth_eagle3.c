@@ -1,7 +1,7 @@
 /* Makes an EAGLE-3 drafter for Llama with random weights (synth.h).
  *
- * In: an order. Its number of layers is the target's, so that one --layers makes a target and a drafter that fit each
- * other. Out: the drafter's only layer, its own keys and tensors. */
+ * In: an order. Its number of layers is that of the target. So two calls with the same --layers make a target and a
+ * drafter that fit each other. Out: the drafter's only layer, its own keys and tensors. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,6 +1,5 @@
-/* Describes the tokenizers and vectors that go with a family's random weights: see synth.h.
- *
- * In: nothing. Out: for each family that shapes.c names, its tokenizer and the means of its vectors. */
+/* Describes the tokenizers and the vectors of random weights, for each family (synth.h). In: nothing. Out: for each
+ * family that shapes.c names, its tokenizer and the means of its vectors. */
 #include <string.h>
 
 #include "src/convert/synth.h"
@@ -113,20 +112,20 @@ static const fr_synth_tokenizer lfm2_tokenizer = {
 
 static const fr_synth_mean biases[] = {{".bias", 0.1F}, {0}};
 
-/* Biases that correct the choice of experts are small compared with the scores. */
+/* Biases that correct the choice of experts have a small mean, because they are small compared with the scores. */
 static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 
-/* With these means, a recurrent state loses about a quarter from one position to the next. */
+/* With these means, a recurrent state loses about a quarter of its size from one position to the next. */
 static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
 
-/* Ling 3.0's slopes are positive, and its decay has the bound -5. With this bound and these means, its states lose
- * about as much as other models' states do with the means `states`. */
+/* Ling 3.0's slopes are positive, and its decay has the bound -5. With this bound and these means, the states of Ling
+ * 3.0 decay about as fast as other models' states with the means `states`. */
 static const fr_synth_mean bounded[] = {{"ssm_a", 1.0f}, {"ssm_dt.bias", -3.0f}, {0}};
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Keeps the attention layers of LFM2 that are among the order's layers; if there are none, the last layer becomes
- * one. */
+/* Keeps those attention layers of LFM2 that are among the order's layers. If there are none, the last layer becomes an
+ * attention layer. */
 static bool keep_attention(const fr_synth_order *order, json_t *config) {
     json_t *numbers = json_object_get(config, "full_attn_idxs");
     for (size_t i = json_array_size(numbers); i-- > 0;)
@@ -144,8 +143,8 @@ static bool set_kinds(const fr_synth_order *order, json_t *config) {
     return json_array_size(kinds) == order->layers && json_object_set_new(config, "layer_types", kinds) == 0;
 }
 
-/* Makes Nemotron-H's pattern for the order's layers: it has one letter for each layer. A model with more layers than
- * the published one repeats the letters. */
+/* Makes Nemotron-H's pattern, which has one letter for each layer, for the number of layers in the order. If the order
+ * has more layers than the published model, the letters are repeated. */
 static bool cut_letters(const fr_synth_order *order, json_t *config) {
     static const char key[] = "hybrid_override_pattern";
     const char *letters = json_string_value(json_object_get(config, key));

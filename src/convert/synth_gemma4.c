@@ -1,8 +1,8 @@
 /* Makes Gemma 4 text models and their assistants of random weights (synth.h).
  *
- * In: an order; a config.json of shapes.c. Out: the fields of the config.json that depend on the number of layers; an
- * assistant's own keys and tensors. Layers that borrow their KV have no projections of keys and values, because
- * nothing would read these. */
+ * In: an order, and a config.json of shapes.c. Out: the fields of the config.json that depend on the number of layers,
+ * and an assistant's own keys and tensors. Some layers read the keys and values of earlier layers; such layers get no
+ * projections of keys and values. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -25,8 +25,9 @@ static json_t *layer_types(size_t layers, size_t every) {
     return types;
 }
 
-/* Completes a config.json. The first layers own their caches, as many as in the published model. An assistant's config
- * has no field for that number, because all its layers borrow their caches. */
+/* Completes a config.json. As many first layers as in the published model have a cache of their own; all others read
+ * the cache of an earlier layer. An assistant's config has no field for that number, because none of its layers has a
+ * cache of its own. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char shared[] = "num_kv_shared_layers";
     size_t owners = order->shape->layers - number(config, shared);
@@ -38,8 +39,9 @@ static bool complete(const fr_synth_order *order, json_t *config) {
 
 /* ------------------------------------------------------------------------------------------------------- assistants */
 
-/* Adds the ordering, which scatters the ids over the clusters. The id at each place is the place times a prime, modulo
- * the size of the vocabulary. The prime is above the size of every vocabulary, so each id occurs once. */
+/* Adds the ordering: a tensor of ids in which each cluster's ids stand together. The id at each place is the place
+ * times a prime, modulo the size of the vocabulary, so the ids are scattered over the clusters. The prime is above the
+ * size of every vocabulary, so each id occurs once. */
 static fr_status add_ordering(fr_synth_model *model, const char *name) {
     const uint64_t prime = 2654435761;
     size_t vocab = model->spec.vocab;
@@ -75,8 +77,8 @@ static const fr_synth_tokenizer tokenizer = {
 static const fr_synth_mean means[] = {
     {"attn_q_norm.weight", 0.25F}, {"attn_k_norm.weight", 0.25F}, {"layer_output_scale.weight", 0.7F}, {0}};
 
-/* fr_synth_gemma4_centroids has one centroid for every CLUSTER ids. fr_synth_gemma4_assistant has none, as llama.cpp's
- * converter writes it. */
+/* fr_synth_gemma4_centroids has one centroid for every CLUSTER ids. fr_synth_gemma4_assistant has no centroids;
+ * llama.cpp's converter writes such assistants. */
 const fr_synth_family fr_synth_gemma4 = {&fr_family_gemma4, &tokenizer, means, .complete = complete},
                       fr_synth_gemma4_assistant = {&fr_family_gemma4,
                                                    &tokenizer,

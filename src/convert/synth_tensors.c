@@ -11,7 +11,7 @@
 typedef struct walk {
     const fr_synth_shape *shape;
     fr_synth_model *model;
-    const fr_layer_spec *layer; /* the layer whose tensors are listed; NULL: those outside of layers */
+    const fr_layer_spec *layer; /* the layer whose tensors are listed; NULL: the tensors outside of layers are listed */
     size_t index;
 } walk;
 

@@ -1,4 +1,4 @@
-/* Renders a conversation as the prompt that the model's chat template makes of it (fr_chat_render), and gives the
+/* Renders a conversation as the prompt that the model's chat template makes of it (fr_chat_render). Also gives the
  * notes about the template. */
 #include <jansson.h>
 #include <stdatomic.h>
@@ -27,8 +27,8 @@ static fr_status check_messages(const json_t *messages) {
     return FR_OK;
 }
 
-/* Checks the types of the common options, and removes forerun's own, which templates do not see. A null counts as not
- * given, and an empty list of tools as none. */
+/* Checks the types of the common options. Removes forerun's own options, because templates must not see them. A null
+ * counts as not given, and an empty list of tools as no tools. */
 static fr_status check_options(json_t *options, fr_chat_rules *rules, bool *continues) {
     static const char *const flags[] = {"add_generation_prompt", "enable_thinking", "pictures"};
     bool value;
@@ -69,9 +69,9 @@ static fr_status add_defaults(json_t *given) {
     return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
 }
 
-/* Sets a variable to the text of one of the model's tokens, such as bos_token. A text that is not UTF-8, which a GGUF
- * file may contain, is left out. If the caller's options give the variable the same text, the variable is removed from
- * these options, so that the text counts as the template's own. */
+/* Sets a variable to the text of one of the model's tokens, such as bos_token. If the text is not UTF-8, as may be in a
+ * GGUF file, the variable is not set. If the caller's options give the variable the same text, it is removed from these
+ * options, so that the text counts as the template's own. */
 static fr_status set_token(json_t *own, json_t *given, const char *name, const char *text) {
     if (!text) return FR_OK;
     json_t *token = json_string(text);
@@ -102,8 +102,8 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
                                          "--chat-template-file FILE gives it one; generate goes on with any text");
 }
 
-/* Makes the variables for the small conversations by which chat_probe.h finds out what a template takes. A small tool
- * replaces all tools of the request, so that the answers also hold for requests with other tools. NULL: memory ran
+/* Makes the variables for the small conversations by which chat_probe.h finds out what a template accepts. A small tool
+ * replaces all tools of the request, so that the results also hold for requests with other tools. NULL: memory ran
  * out. */
 static json_t *asking_variables(const json_t *given) {
     json_t *asking = json_copy((json_t *)(uintptr_t)given);
@@ -134,7 +134,7 @@ typedef struct conversation {
     const fr_template *template;
     json_t *own, *given;
     fr_chat_rules rules;
-    /* the description of the tools in the system's turn; its text is NULL if the template shows tools itself */
+    /* the description of the tools in the system message; its text is NULL if the template shows tools itself */
     fr_described_tools described;
 } conversation;
 
@@ -148,7 +148,7 @@ static fr_status render_messages(const conversation *c, json_t *messages, fr_mar
     return status == FR_OK ? fr_template_render(c->template, c->own, c->given, probe.now, text) : status;
 }
 
-/* Describes the tools in the system's turn if the template does not show tools itself. */
+/* Describes the tools in the system message if the template does not show tools itself. */
 static fr_status place_tools(conversation *c, json_t *messages) {
     json_t *tools = json_object_get(c->given, "tools"), *asking;
     if (json_array_size(tools) == 0) return FR_OK;

@@ -1,4 +1,5 @@
-/* Keeps a few sets of answers, each found by the variables that the template was asked with (chat_answers.h). */
+/* Keeps a few sets of answers. Each set is found by the variables with which the template was rendered
+ * (chat_answers.h). */
 #include "src/language/chat/chat_answers.h"
 
 #include <stdlib.h>

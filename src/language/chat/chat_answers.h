@@ -1,6 +1,8 @@
-/* Keeps the answers of chat templates to small conversations, so that a template is asked once for all conversations.
+/* Keeps what chat templates do with small test conversations (chat_probe.h). A question is what such a test finds out
+ * about a template, and the answer is its result. Each test is then made once for all conversations.
  *
- * In: the variables that a template was asked with, and its answers. Out: the same answers for the same variables. */
+ * In: the variables with which a template was rendered, and its answers. Out: the same answers for the same
+ * variables. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_ANSWERS_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_ANSWERS_H
 
@@ -10,10 +12,11 @@
 #include "forerun.h"
 
 enum {
-    FR_ANSWERS_MAX = 48,  /* the most answers kept for one set of variables; any further question is asked each time */
-    FR_QUESTION_MAX = 32, /* limit on the bytes of a question's name and the role that it is about, including the
-                           * NUL */
-    FR_KEPT_MAX = 8,      /* sets of variables whose answers are kept; a new set replaces the oldest */
+    /* the most answers kept for one set of variables; the tests for further questions are repeated each time */
+    FR_ANSWERS_MAX = 48,
+    /* limit on the bytes of a question: its name and the role that it is about, including the NUL */
+    FR_QUESTION_MAX = 32,
+    FR_KEPT_MAX = 8, /* sets of variables whose answers are kept; a new set replaces the oldest */
 };
 
 typedef struct fr_chat_answers {
@@ -24,7 +27,7 @@ typedef struct fr_chat_answers {
     } items[FR_ANSWERS_MAX];
 } fr_chat_answers;
 
-/* Returns false if the question has no answer yet, or is too long to be kept. */
+/* Returns false if no answer to the question is kept. An answer is not kept if the question is too long. */
 bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer);
 void fr_chat_answers_add(fr_chat_answers *answers, const char *question, int answer);
 
@@ -41,8 +44,8 @@ typedef struct fr_kept_answers {
 void fr_kept_answers_open(fr_kept_answers *kept);
 void fr_kept_answers_close(fr_kept_answers *kept);
 
-/* fr_kept_answers_put keeps the answers for these variables, and fr_kept_answers_get copies those that are kept. If
- * the variables are long or memory ran out, none are kept, and the caller asks the template again. */
+/* fr_kept_answers_put keeps the answers for these variables, and fr_kept_answers_get copies the answers that are kept.
+ * If the variables are too long, or if memory ran out, no answers are kept, and the caller tests the template again. */
 void fr_kept_answers_get(fr_kept_answers *kept, const json_t *variables, fr_chat_answers *answers);
 void fr_kept_answers_put(fr_kept_answers *kept, const json_t *variables, const fr_chat_answers *answers);
 

@@ -11,7 +11,7 @@ bool fr_chat_is_role(const json_t *message, const char *role);
 /* Gives the text of a part; NULL: the part is not a text, but a picture, for example. */
 const json_t *fr_chat_text_of(const json_t *part);
 
-/* True for a list of parts that are all texts. */
+/* Returns true for a list whose parts are all texts. */
 bool fr_chat_is_texts(const json_t *content);
 
 /* Copies a content. If all its parts are texts, the copy is one text with a line for each part. NULL: memory ran

@@ -8,8 +8,8 @@
 #include "formats/json_wide.h"
 #include "src/language/chat/chat_content.h"
 
-/* The word that marks where the prompt must end; no template contains it. In messages a blank follows it: if the
- * prompt then lacks the blank, the template trims contents. */
+/* The word that marks where the prompt must end; no template contains it. In messages a blank follows the word. If the
+ * prompt then lacks the blank, the template strips blanks at the ends of contents. */
 #define PLACE "fr_goes_on_here"
 
 static const char *const thoughts[] = {"reasoning_content", "reasoning", "thinking"};

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Defines the macro that prints a content: a text, or a list of texts and pictures, with a filter on each text of a
- * list. */
+/* Defines the macro that prints a content. A content is a text, or a list of texts and pictures; `trim` is a filter
+ * that is applied to each text of a list. */
 #define SAID(picture, trim)                                                 \
     "{%- macro said(content) -%}\n"                                         \
     "    {%- if content is string -%}{{ content }}\n"                       \
@@ -43,8 +43,8 @@ static const char gemma4[] =
                     "    {{- '<|turn>model\\n' + ('' if thinks else '<|channel>thought\\n<channel|>') -}}\n"
                     "{%- endif -%}\n";
 
-/* GLM's turns. In conversations with pictures the turns have the form of GLM-OCR, which does not reason: there is a
- * line break after each role, and no <think>. */
+/* GLM's turns. In conversations with pictures the turns have the form of GLM-OCR, which does not reason: a line break
+ * follows each role, and <think> is not written. */
 static const char glm[] =
     SAID("{{ '<|begin_of_image|><|image|><|end_of_image|>' }}",
          "") "{%- set plain = pictures is defined and pictures -%}\n"

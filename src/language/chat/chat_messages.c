@@ -1,4 +1,4 @@
-/* Brings messages into the form that a template takes (chat_messages.h). */
+/* Brings messages into the form that a template accepts (chat_messages.h). */
 #include "src/language/chat/chat_messages.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "src/language/chat/chat_tools.h"
 #include "src/language/chat/chat_turns.h"
 
-/* Hands a new value over to an object. A NULL value means that memory ran out. */
+/* Sets a member of an object to a new value, which then belongs to the object. A NULL value means that memory ran
+ * out. */
 static fr_status put(json_t *object, const char *key, json_t *value) {
     return json_object_set_new(object, key, value) == 0 ? FR_OK : fr_fail_memory("a message", 1);
 }
@@ -22,8 +23,8 @@ static bool has_calls(const json_t *message) {
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Converts OpenAI's older form of a call into the newer one. adapt_function_result does the same for the call's
- * result, which names the function instead of the call's id. */
+/* Converts OpenAI's older form of a call into the newer form. adapt_function_result converts the call's result, which
+ * names the function instead of the call's id. */
 static fr_status adapt_function_call(json_t *message, size_t index) {
     json_t *call = json_object_get(message, "function_call");
     if (!call || !fr_chat_is_role(message, "assistant") || json_object_get(message, "tool_calls")) return FR_OK;
@@ -42,8 +43,8 @@ static fr_status adapt_function_result(json_t *message, const json_t *before) {
     return put(message, "role", json_string("tool"));
 }
 
-/* Removes members that are null and empty lists of calls, because some templates would print them or treat them as
- * present. A null content becomes an empty text. */
+/* Removes members that are null, and lists of calls that are empty, because some templates would print them or treat
+ * them as present. A null content becomes an empty text. */
 static fr_status adapt_members(json_t *message) {
     const char *key;
     json_t *value;
@@ -61,7 +62,8 @@ static fr_status adapt_members(json_t *message) {
 
 /* ------------------------------------------------------------------------------------------------------------ roles */
 
-/* Gives the usual name of a role, for templates that do not know the role under its own name; NULL: there is none. */
+/* Gives the usual name of a role, for templates that do not know the role under its own name. NULL: the role has no
+ * usual name. */
 static const char *usual_role(const char *role) {
     static const char *const names[][2] = {{"developer", "system"}, {"function", "tool"}, {"ipython", "tool"}};
     static const char *const usual[] = {"system", "user", "assistant", "tool"};
@@ -92,8 +94,8 @@ static bool says_something(const json_t *text) {
 }
 
 /* Copies the reasoning to "thinking", the name that gpt-oss's template reads. That template fails if a message with
- * calls has both a thought and a text, so such a message gets no copy: the template then takes the message's text for
- * the reasoning. */
+ * calls has both a thought and a text. So such a message gets no copy, and the template then prints the message's text
+ * as the reasoning. */
 static fr_status adapt_thinking(json_t *message) {
     json_t *reasoning = json_object_get(message, "reasoning_content");
     bool both = has_calls(message) && says_something(json_object_get(message, "content"));
@@ -103,7 +105,7 @@ static fr_status adapt_thinking(json_t *message) {
 }
 
 /* Gives the reasoning under both usual names, "reasoning" and "reasoning_content". If a client sent both and they
- * differ, the text of reasoning_content counts; if that is empty, the other one. */
+ * differ, the text of reasoning_content is used, or, if it is empty, that of reasoning. */
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
     bool given = says_something(content);
@@ -148,7 +150,7 @@ static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
-/* True for arguments that mean "none": models and clients write them in several ways for a function without
+/* Returns true for arguments that mean "none". Models and clients write these in several ways for a function without
  * parameters. */
 static bool is_nothing(const json_t *arguments) {
     if (!arguments || json_is_null(arguments)) return true;
@@ -160,7 +162,7 @@ static bool is_nothing(const json_t *arguments) {
     return begin == length;
 }
 
-/* Replaces arguments that are the text of a JSON object by that object. Any other text stays. */
+/* Replaces arguments that are the text of a JSON object by that object. Any other text is unchanged. */
 static fr_status unpack(json_t *function, const json_t *text) {
     json_t *object = NULL;
     fr_status status = fr_json_parse_texts(json_string_value(text), json_string_length(text), "arguments", &object);
@@ -169,7 +171,7 @@ static fr_status unpack(json_t *function, const json_t *text) {
     return status == FR_MEMORY ? status : FR_OK;
 }
 
-/* Replaces arguments that are an object by their JSON text, spelled as templates spell JSON. */
+/* Replaces arguments that are an object by their JSON text, as templates write JSON. */
 static fr_status pack(json_t *function, json_t *object, const fr_chat_probe *probe) {
     static const char source[] = "{{ arguments | tojson }}";
     fr_template *writer = NULL;
@@ -204,16 +206,17 @@ static fr_status adapt_calls(json_t *message, fr_chat_probe *probe) {
 
 /* -------------------------------------------------------------------------------------------------------- lone ids */
 
-enum { CALLS_MAX = 64 }; /* calls of one message; if there are more, they are not paired with results */
+enum { CALLS_MAX = 64 }; /* limit on the calls of one message; if there are more, they are not paired with results */
 
 static bool has_id(const json_t *object, const char *key) {
     const json_t *id = json_object_get(object, key);
     return json_is_string(id) && json_string_length(id);
 }
 
-/* Finds the call that a result belongs to, among the calls without a result. A result with an id belongs to the call
- * with that id, or else to the first call without an id. A result without an id belongs to the first call of the
- * function that it names, or else to the first call. Gives the number of calls if there is no such call. */
+/* Finds the call to which a result belongs, among the calls that have no result yet. If the result has an id, it
+ * belongs to the call with that id; if there is no such call, to the first call without an id. If the result has no id,
+ * it belongs to the first call of the function that it names; if there is no such call, to the first call. Gives the
+ * number of calls if no call fits. */
 static size_t call_of_result(const json_t *calls, const bool *answered, const json_t *result) {
     size_t count = json_array_size(calls), first = count;
     const json_t *id = has_id(result, "tool_call_id") ? json_object_get(result, "tool_call_id") : NULL;
@@ -237,8 +240,8 @@ static fr_status give_id(json_t *call, size_t message, size_t index) {
                : put(call, "id", json_sprintf("m%04zuc%03zu", message % 10000, index));
 }
 
-/* Completes the ids of the calls in messages[at] and of the results after it, so that each result has the id of its
- * call. */
+/* Completes the ids of the calls in messages[at] and of the results after this message, so that each result has the id
+ * of its call. */
 static fr_status pair_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     bool answered[CALLS_MAX] = {0};
@@ -271,7 +274,8 @@ static bool is_odd(const json_t *id) {
     return !fr_json_is_text(id) || !is_short_id(json_string_value(id), json_string_length(id));
 }
 
-/* Replaces an id by nine letters and digits. Equal ids get equal replacements, so calls and results still match. */
+/* Replaces an id by nine letters and digits. Equal ids get equal replacements, so a result still has the id of its
+ * call. */
 static fr_status shorten_id(json_t *object, const char *key) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const json_t *id = json_object_get(object, key);
@@ -291,7 +295,7 @@ static fr_status shorten_ids(json_t *messages) {
     return FR_OK;
 }
 
-/* Returns true if some call or result has no id, or one that is not of nine letters and digits. */
+/* Returns true if some call or result has no id, or has an id that is not nine letters and digits. */
 static bool have_odd_ids(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *message = json_array_get(messages, i), *calls = json_object_get(message, "tool_calls");

@@ -1,6 +1,7 @@
-/* Brings messages as clients send them into the form that a chat template takes.
+/* Brings messages as clients send them into the form that a chat template accepts.
  *
- * In: messages in the OpenAI form; the answers about the template (chat_probe.h). Out: the same messages, in which
+ * In: messages in the OpenAI form, and what was found out about the template (chat_probe.h). Out: the same messages, in
+ * which
  *
  *     a member that is null   is left out, and so is an empty list of calls; a content that is null is an empty text
  *     function_call           becomes a call in tool_calls; it is OpenAI's older form
@@ -25,8 +26,8 @@
 typedef struct fr_chat_rules {
     bool late_systems; /* a system message after other turns is moved even if the template would refuse it
                         * (fr_chat_turns_arrange) */
-    /* If true, turns and contents that the template does not support at their place are moved to a place where it
-     * supports them. If false, the template gets all turns as they are. */
+    /* true: turns and contents that the template does not support at their place are moved to a place where it supports
+     * them; false: the template gets all turns as they are */
     bool rearrange;
     bool strict_roles; /* refuses a role with FR_INPUT if it is not a usual role and the template does not know it */
 } fr_chat_rules;

@@ -1,4 +1,4 @@
-/* Asks a template small conversations, and reads from its output what the template takes (chat_probe.h). */
+/* Renders small conversations with a template, and reads from its output which messages it accepts (chat_probe.h). */
 #include "src/language/chat/chat_probe.h"
 
 #include <ctype.h>
@@ -10,10 +10,11 @@
 #include "base/text_buffer.h"
 #include "src/language/chat/chat_content.h"
 
-/* No template contains these words. If one of them is in the output, the template has shown the message. */
+/* No template contains these words. If the output contains one of them, the template has shown the message that has the
+ * word. */
 #define FIRST    "fr_probe_first"
 #define SECOND   "fr_probe_second"
-/* a further member of a part, which appears in the prompt only if the template prints the part as a whole */
+/* a further member of a part; it appears in the prompt only if the template prints the part as a whole */
 #define MEMBER   "fr_probe_member"
 #define KEY      "fr_probe_key"
 #define VALUE    "fr_probe_value"
@@ -39,8 +40,8 @@ static json_t *user(void) {
     return said("user", "Hello");
 }
 
-/* Makes an assistant's message with a call whose only argument is this value. mapping: the arguments are an object;
- * otherwise JSON text. */
+/* Makes an assistant's message with a call whose only argument is this value. mapping: if true, the arguments are an
+ * object; otherwise they are JSON text. */
 static json_t *call_saying(const char *value, bool mapping, json_t *content) {
     json_t *arguments = mapping ? json_pack("{s:s}", KEY, value) : json_sprintf("{\"" KEY "\": \"%s\"}", value);
     return json_pack("{s:s, s:o, s:[{s:s, s:s, s:{s:s, s:o}}]}", "role", "assistant", "content", content, "tool_calls",
@@ -70,7 +71,7 @@ static bool give_parts(fr_chat_probe *probe, json_t *messages) {
 
 static bool render(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool good = messages && (probe->as_given || give_parts(probe, messages));
-    json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson's functions take no const object */
+    json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson's functions accept no const object */
     *text = (fr_marked_text){0};
     bool ready = good && given && json_object_set(given, "messages", messages) == 0;
     fr_status status = ready ? fr_template_render(probe->template, probe->own, given, probe->now, text)
@@ -98,8 +99,8 @@ static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_te
     return rendered;
 }
 
-/* Tells whether the template shows the words `first` and `second` (which may be NULL) of a conversation, drops one of
- * them, or refuses the conversation. Frees the conversation. */
+/* Returns what the template does with the words `first` and `second` of a conversation: it shows both, drops one of
+ * them, or refuses the conversation. second may be NULL. Frees the conversation. */
 static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, const char *second) {
     fr_marked_text text;
     bool rendered = ask_with_system(probe, messages, &text);
@@ -110,8 +111,8 @@ static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, 
     return taken;
 }
 
-/* Answers a question about a role, or, if the role is "", about the template. Gives the answer that was kept, or calls
- * `find` and keeps its answer. */
+/* Answers a question about a role, or, if the role is "", about the template. If an answer was kept, gives that answer.
+ * Otherwise calls `find` and keeps the answer that it gives. */
 typedef int find_fn(fr_chat_probe *probe, const char *role);
 static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
     char question[FR_QUESTION_MAX];
@@ -130,8 +131,8 @@ static bool is_role(const char *role, const char *const *roles) {
     return *roles != NULL;
 }
 
-/* Appends the text with `role` in place of the test role, so that the prompts of two roles can be compared. Letters
- * become small, because templates may print roles in capitals. */
+/* Appends the text with `role` in place of the test role, so that the prompts of two roles can be compared. Upper case
+ * becomes lower case, because templates may print roles in upper case. */
 static fr_status plain_text(const fr_marked_text *text, const char *role, fr_text_buffer *plain) {
     size_t word = strlen(ROLE);
     for (size_t at = 0; at < text->length;) {
@@ -143,8 +144,8 @@ static fr_status plain_text(const fr_marked_text *text, const char *role, fr_tex
     return fr_text_check(plain, "a chat template's answer");
 }
 
-/* Makes a conversation that contains a message of the role. place: the index of that message, 0 to 2; at 2 it is the
- * result of a call. */
+/* Makes a conversation that contains a message of the role. place: the index of that message, 0 to 2. If it is 2, the
+ * message is the result of a call. */
 static json_t *conversation_with(const char *role, int place) {
     if (place == 0) return json_pack("[o, o]", said(role, "Hello"), user());
     if (place == 1) return json_pack("[o, o]", user(), said(role, "Hello"));
@@ -184,7 +185,7 @@ static json_t *probe_content(bool parts) {
 }
 
 /* Makes a conversation that contains a message of this role with this content. mapping: if the conversation must
- * contain a call, its arguments are an object; otherwise JSON text. */
+ * contain a call, the call's arguments are an object (true) or JSON text (false). */
 static json_t *conversation(const char *role, json_t *content, bool mapping) {
     static const char *const first[] = {"system", "developer", NULL}, *const results[] = {"tool", "ipython", NULL};
     if (is_role(role, first)) return json_pack("[o, o]", message(role, content), user());
@@ -193,8 +194,8 @@ static json_t *conversation(const char *role, json_t *content, bool mapping) {
     return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
 }
 
-/* True if the prompt shows the text of a content, but no other members of its parts. parts: the content is a list of
- * parts. The other messages of the conversation have texts; if the template fails on these, they have lists of
+/* Returns true if the prompt shows the text of a content, but no other members of its parts. parts: the content is a
+ * list of parts. The other messages of the conversation have texts; if the template fails on these, they get lists of
  * parts. */
 static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
     bool through = false, before = probe->as_given;
@@ -237,10 +238,10 @@ bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role) {
 
 /* Says in which form the arguments of a call appear in the prompt. */
 typedef enum outcome {
-    LOST,   /* not at all, or the template failed */
-    PYTHON, /* as Python prints a dict, which no model is trained to read */
-    JSON,   /* as JSON: a text unchanged, or an object written as JSON */
-    OWN,    /* an object in the model's own form, or a text that was changed, for example quoted */
+    LOST,   /* the arguments do not appear, or the template failed */
+    PYTHON, /* as Python prints a dict; no model is trained to read that */
+    JSON,   /* as JSON: a text unchanged, or an object that was written as JSON */
+    OWN,    /* in the model's own form, if an object was given; or changed, for example quoted, if a text was given */
 } outcome;
 
 static outcome outcome_of(const fr_marked_text *text, bool mapping) {
@@ -252,7 +253,8 @@ static outcome outcome_of(const fr_marked_text *text, bool mapping) {
 }
 
 /* Finds the outcome if arguments are given as an object (mapping) or as text. It tries several conversations, because
- * some templates take no content beside a call, some take an empty one, and some know no results of calls. */
+ * templates differ: some accept no content together with a call, some accept an empty content, and some do not know
+ * results of calls. */
 static outcome try_arguments(fr_chat_probe *probe, bool mapping) {
     outcome found = LOST;
     for (int form = 0; form < 3 && found == LOST; form++) {
@@ -277,8 +279,8 @@ fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe) {
     return (fr_sent_arguments)answer(probe, "arguments", "", find_arguments);
 }
 
-/* True if the prompt shows a call, by its name or its arguments. empty: the content beside the call is an empty text;
- * otherwise null. */
+/* Returns true if the prompt shows a call, by its name or its arguments. empty: the message's content is an empty text;
+ * otherwise it is null. */
 static bool shows_call(fr_chat_probe *probe, bool empty) {
     bool shown = false;
     for (int mapping = 1; mapping >= 0 && !shown; mapping--) {
@@ -316,7 +318,8 @@ json_t *fr_chat_probe_tools(void) {
                      "description", "Tells the time.", "parameters", "type", "object", "properties");
 }
 
-/* Asks the template with tools. If it fails with them, but not without them, it has no place for tools. */
+/* Renders a conversation with tools. If the template fails with tools, but not without them, it does not support
+ * tools. */
 static int find_takes_tools(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o]", said(role, "Hello")), FUNCTION, NULL);
     if (taken != FR_REFUSED) return taken;
@@ -338,8 +341,8 @@ fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe) {
 
 /* ------------------------------------------------------------------------------------------------------------ turns */
 
-/* Asks if the template takes a system message at the head. If the template does not show a user's text either, the
- * answer is FR_TAKEN: moving the system message to the user's turn would lose it too. */
+/* Finds out if the template accepts a system message at the head. If the template does not show a user's text either,
+ * the answer is FR_TAKEN: if the system message were moved to the user's turn, it would be lost, too. */
 static int find_system(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o, o]", said(role, FIRST), user()), FIRST, NULL);
     if (taken == FR_TAKEN) return taken;
@@ -353,8 +356,8 @@ static int find_second_system(fr_chat_probe *probe, const char *role) {
     return take(probe, json_pack("[o, o, o]", said(role, FIRST), said(role, SECOND), user()), FIRST, SECOND);
 }
 
-/* Tests a system message in two places, after the last user's turn and between two turns, and gives the worse
- * outcome. */
+/* Tests a system message in two places, after the last user's turn and between two turns. Gives the worse of the two
+ * outcomes. */
 static int find_late_system(fr_chat_probe *probe, const char *role) {
     fr_taken last = take(probe, json_pack("[o, o, o]", said(role, "Hello"), user(), said(role, FIRST)), FIRST, NULL);
     fr_taken between = take(probe,
@@ -393,8 +396,8 @@ bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
     return answer(probe, "alternates", role, find_alternates);
 }
 
-/* True if the prompt shows two calls. together: both are in one message; otherwise each has its own. empty: the
- * contents beside the calls are empty texts; otherwise null. */
+/* Returns true if the prompt shows two calls. together: both are in one message; otherwise each is in a message of its
+ * own. empty: the contents of these messages are empty texts; otherwise they are null. */
 static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool empty) {
     json_t *silent = empty ? json_string("") : json_null();
     json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);
@@ -435,7 +438,7 @@ bool fr_chat_probe_refuses_orphans(fr_chat_probe *probe) {
     return answer(probe, "orphans", "tool", find_refuses_orphans);
 }
 
-/* True if a call and its result with this id are in the prompt. */
+/* Returns true if the prompt contains a call with this id and the call's result. */
 static bool takes_id(fr_chat_probe *probe, const char *id) {
     bool taken = false;
     for (int form = 0; form < 4 && !taken; form++) {

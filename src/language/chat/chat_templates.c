@@ -39,8 +39,9 @@ static bool has_text(const fr_chat_source *source, const char *text) {
     return memmem(source->text, source->length, text, strlen(text)) != NULL;
 }
 
-/* Opens all templates. If the checkpoint's template has the family's turns but leaves pictures out, the family's
- * template is used for pictures. The turns are compared because a vocabulary may have the tokens of two families. */
+/* Opens all templates. If the checkpoint's template writes the same turns as the family's template but leaves pictures
+ * out, the family's template is used for pictures. The turns are compared because a vocabulary may have the tokens of
+ * two families. */
 static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *sources, const char *where) {
     const char *picture = chat->family ? chat->family->picture : NULL;
     if (sources->error) return keep_error(&chat->any, sources->error);

@@ -1,5 +1,5 @@
-/* Writes the texts that stand for tools, calls and results (chat_tools.h). It does so with small templates, so that
- * JSON is spelled as chat templates spell it. */
+/* Writes the texts that replace tools, calls and results (chat_tools.h). Small templates write these texts, so that
+ * JSON looks as chat templates write it. */
 #include "src/language/chat/chat_tools.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static const char calling[] = "{{ {'tool_calls': calls} | tojson }}";
 static const char answering[] =
     "{{ {'tool_response': ({'name': name, 'content': content} if name else {'content': content})} | tojson }}";
 
-/* Renders `source`, a template of this file, with the given variables, as a JSON string. Frees the variables. */
+/* Renders `source`, a template of this file, with the given variables. Gives the result as a JSON string. Frees the
+ * variables. */
 static fr_status write_text(const char *source, json_t *given, json_t **string) {
     fr_template *template = NULL;
     fr_marked_text text = {0};
@@ -63,7 +64,7 @@ fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_ma
     if (!found || described->example_length == 0) return FR_OK;
     size_t begin = (size_t)(found - prompt->text) + described->example, end = begin + described->example_length, at = 0;
     while (at < prompt->trusted_count && prompt->trusted[at].end <= begin) at++;
-    /* does nothing if the example is already within trusted bytes */
+    /* do nothing if the example already lies within trusted bytes */
     if (at < prompt->trusted_count && prompt->trusted[at].begin < end) return FR_OK;
     fr_span *spans = realloc(prompt->trusted, (prompt->trusted_count + 1) * sizeof *spans);
     if (!spans) return fr_fail_memory("a prompt's spans", (prompt->trusted_count + 1) * sizeof *spans);
@@ -76,7 +77,7 @@ fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_ma
 
 /* ----------------------------------------------------------------------------------------------- calls and results */
 
-/* Lists the name and the arguments of each call. Arguments that are an object stay an object. */
+/* Lists the name and the arguments of each call. If the arguments are an object, they stay an object. */
 static json_t *functions_of(const json_t *calls) {
     json_t *functions = json_array();
     for (size_t i = 0; functions && i < json_array_size(calls); i++) {
@@ -94,7 +95,7 @@ static fr_status put_text(json_t *message, const char *role, json_t *text) {
     return put ? FR_OK : fr_fail_memory("a call", 0);
 }
 
-/* Moves the calls of a message into its content, after the text that is there. */
+/* Moves the calls of a message into its content, after the content's text. */
 static fr_status call_as_text(json_t *message) {
     const json_t *said = json_object_get(message, "content");
     json_t *text;
@@ -109,8 +110,8 @@ static fr_status call_as_text(json_t *message) {
     return put_text(message, "assistant", joined);
 }
 
-/* Finds the name of the function whose result a message is. It is the message's own name, or else that of the call
- * with the message's id. NULL: there is no name and no such call. */
+/* Finds the name of the function whose result a message is. It is the name in the message itself. If the message has no
+ * name, it is that of the call with the message's id. NULL: there is no name and no such call. */
 static const json_t *name_of(const json_t *message, const json_t *calls) {
     const json_t *id = json_object_get(message, "tool_call_id"), *name = json_object_get(message, "name");
     for (size_t i = 0; id && !name && i < json_array_size(calls); i++) {
@@ -146,7 +147,7 @@ fr_status fr_chat_calls_as_texts(json_t *messages) {
     return status;
 }
 
-/* True for a result that is not among the results right after a message with calls. */
+/* Returns true for a result that does not belong to the results right after a message with calls. */
 static bool is_orphan(const json_t *messages, size_t at) {
     size_t before = at;
     if (!fr_chat_is_role(json_array_get(messages, at), "tool")) return false;

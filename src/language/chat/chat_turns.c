@@ -16,7 +16,7 @@ static fr_status no_memory(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- joining */
 
-/* Joins two texts. If both have text, a blank line stands between them. NULL: memory ran out. */
+/* Joins two texts. If both have text, a blank line separates them. NULL: memory ran out. */
 static json_t *join_texts(const json_t *first, const json_t *second) {
     fr_text_buffer text = {0};
     fr_text_append_string(&text, "");
@@ -28,14 +28,14 @@ static json_t *join_texts(const json_t *first, const json_t *second) {
     return joined;
 }
 
-/* Gives a content as a new list of parts. */
+/* Makes a new list of parts from a content. */
 static json_t *parts_of(const json_t *content) {
     if (json_is_array(content)) return json_copy((json_t *)(uintptr_t)content);
     return fr_chat_parted_content((json_t *)(uintptr_t)content);
 }
 
-/* Joins two lists of parts. The last text of one and the first text of the other become one text, because templates
- * trim each part by itself. */
+/* Joins two lists of parts. The last text of the first list and the first text of the second list become one text,
+ * because templates strip the blanks of each part. */
 static json_t *join_parts(const json_t *first, const json_t *second) {
     json_t *parts = parts_of(first), *more = parts_of(second);
     size_t count = json_array_size(parts);
@@ -67,8 +67,8 @@ static bool is_content(const json_t *content) {
     return fr_json_is_text(content) || json_array_size(content) > 0;
 }
 
-/* Sets a member of `into` from the same member of two messages: to both values joined by `join`, or to the only
- * value. */
+/* Sets a member of `into` from the same member of two messages. If both messages have the member, `join` joins the two
+ * values; otherwise the only value is used. */
 static fr_status join_member(json_t *into, const char *key, const json_t *first, const json_t *second,
                              json_t *(*join)(const json_t *first, const json_t *second)) {
     const json_t *one = json_object_get(first, key), *other = json_object_get(second, key);
@@ -111,8 +111,8 @@ static size_t find_late_system(const json_t *messages, size_t from) {
     return from;
 }
 
-/* Joins the system messages from `at` on, which follow other turns, to the user's turn before or after them, or else
- * moves them to the head. */
+/* Takes the system messages from `at` on, which follow other turns, and joins them to the user's turn before or after
+ * them. If there is no such turn, moves them to the head. */
 static fr_status move_late_system(json_t *messages, size_t at) {
     json_t *message = json_array_get(messages, at);
     while (count_systems(messages, at) > 1) FR_TRY(fr_chat_join_turns(messages, at, at + 1));
@@ -182,7 +182,7 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
 /* Moves the result of a call to messages[at], where results begin. If no result has the call's id, the first result is
- * moved. Gives the number of results moved, 0 or 1. */
+ * moved. Gives the number of results that were moved, 0 or 1. */
 static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
     const json_t *id = json_object_get(call, "id");
     size_t found = at;
@@ -197,7 +197,7 @@ static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
     return json_array_insert_new(messages, at, result) == 0;
 }
 
-/* Gives each call of messages[at] but the first a message of its own, and puts each result after its call. */
+/* Gives each call of messages[at] except the first a message of its own, and puts each result after its call. */
 static fr_status part_calls(json_t *messages, size_t at) {
     json_t *message = json_array_get(messages, at), *calls = json_object_get(message, "tool_calls");
     bool speaks = fr_json_is_text(json_object_get(message, "content"));

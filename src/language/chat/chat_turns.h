@@ -1,7 +1,7 @@
-/* Brings the turns of a conversation into an order that a chat template takes.
+/* Brings the turns of a conversation into an order that a chat template accepts.
  *
- * In: messages in the form that the template takes (chat_messages.h); the answers about its turns (chat_probe.h). Out:
- * the same texts, in which
+ * In: messages in the form that the template accepts (chat_messages.h), and what was found out about its turns
+ * (chat_probe.h). Out: the same texts, in which
  *
  *     several system messages at the head   become one, if the template takes only one
  *     a system message after other turns    stays if the template takes it. Otherwise it is joined to the user's turn
@@ -14,21 +14,21 @@
  *     several calls in a message            become a message each, with its result after it, if the template takes only
  *                                           one call in a message
  *
- * A blank line stands between texts that are joined. */
+ * A blank line separates texts that are joined. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_TURNS_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_TURNS_H
 
 #include "src/language/chat/chat_probe.h"
 
-/* Joins two contents into a new value, with a blank line between their texts. The result is a text if both contents
- * are texts. NULL: memory ran out. */
+/* Joins two contents into a new value, with a blank line between their texts. If both contents are texts, the result is
+ * a text. NULL: memory ran out. */
 json_t *fr_chat_join_contents(const json_t *first, const json_t *second);
 
 /* Joins messages[from] to messages[to] and removes messages[from]. The joined content keeps the order of the two
  * messages. */
 fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from);
 
-/* Bits for the changes that are reported, each with a line of its own; chat.c has the lines in this order. */
+/* Bits for the changes that are reported. Each bit has a line of its own; chat.c lists the lines in this order. */
 enum {
     FR_NOTE_NO_SYSTEM = 1 << 0,
     FR_NOTE_LATE_SYSTEM = 1 << 1,
@@ -39,8 +39,9 @@ enum {
     FR_NOTE_ORPHANS = 1 << 6,
 };
 
-/* Arranges the turns. A system message after other turns is moved if the template drops it; with late_systems, also if
- * the template refuses it. *notes: the bits of the changes made are added to it. */
+/* Arranges the turns. If the template drops a system message after other turns, the message is moved; if late_systems
+ * is true, it is also moved if the template refuses it. *notes: the bits of the changes that were made are added to
+ * it. */
 fr_status fr_chat_turns_arrange(json_t *messages, bool late_systems, fr_chat_probe *probe, unsigned *notes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Implements json_scan.h as an automaton with a state, and a bit for each object or array that is open. */
+/* Implements json_scan.h as an automaton. It has a state, and a bit for each object or array that is open. */
 #include "src/language/chat/json_scan.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ char fr_json_scan_closing(const fr_json_scan *scan) {
     return scan->tuples >> (scan->depth - 1) & 1 ? ')' : ']';
 }
 
-/* Closes a container. Parentheses around one value without a comma are not a tuple in Python, so they are refused. */
+/* Closes a container. In Python, parentheses around one value without a comma are not a tuple, so they are refused. */
 static fr_scan_result close_container(fr_json_scan *scan, char byte) {
     if (byte != fr_json_scan_closing(scan)) return FR_SCAN_BAD;
     bool comma = scan->commas >> (scan->depth - 1) & 1;
@@ -127,7 +127,7 @@ static fr_scan_result between(fr_json_scan *scan, char byte) {
     }
 }
 
-/* Reads a byte of a string. A loose scan takes a backslash that begins no escape as a character. */
+/* Reads a byte of a string. In a loose scan, a backslash that begins no escape is an ordinary character. */
 static fr_scan_result in_string(fr_json_scan *scan, char byte) {
     if (scan->state == FR_SCAN_HEX && is_hex(byte)) return --scan->hex == 0 ? go(scan, FR_SCAN_STRING) : FR_SCAN_ON;
     if (scan->state == FR_SCAN_HEX && !scan->loose) return FR_SCAN_BAD;
@@ -168,7 +168,8 @@ static fr_scan_state number_goes_on(fr_scan_state state, char byte) {
     }
 }
 
-/* Reads a byte of a number. A number ends before the first byte that is not part of it, so that byte is read again. */
+/* Reads a byte of a number. A number ends before the first byte that is not part of it, so that byte is then read again
+ * as the byte after the number. */
 static fr_scan_result in_number(fr_json_scan *scan, char byte) {
     fr_scan_state next = number_goes_on(scan->state, byte);
     if (next != FR_SCAN_AFTER) return go(scan, next);

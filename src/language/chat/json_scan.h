@@ -1,9 +1,9 @@
-/* Checks JSON a byte at a time: tells whether the bytes so far can begin a value.
+/* Checks JSON a byte at a time: finds out if the bytes so far can be the beginning of a value.
  *
- * In: bytes. Out: for each byte, whether the value continues, ends with it, or is invalid (RFC 8259; strings may have
- * any bytes but control characters). A loose scan also takes forms that models write instead: control characters in
- * strings, backslashes that begin no escape, a comma after the last item of a container, and Python's literals
- * ('text', True, False, None, tuples). A scan needs no memory beside itself. */
+ * In: bytes. Out: for each byte, whether the value goes on, ends with the byte, or is invalid. The grammar is that of
+ * RFC 8259; strings may have any bytes except control characters. A loose scan also accepts forms that models write
+ * instead: control characters in strings, backslashes that begin no escape, a comma after the last item of a container,
+ * and Python's literals ('text', True, False, None, tuples). A scan allocates no memory. */
 #ifndef FR_SRC_LANGUAGE_CHAT_JSON_SCAN_H
 #define FR_SRC_LANGUAGE_CHAT_JSON_SCAN_H
 
@@ -13,9 +13,9 @@
 
 typedef enum fr_scan_state {
     FR_SCAN_VALUE,        /* a value must follow */
-    FR_SCAN_VALUE_OR_END, /* a value must follow, or the end of an empty array */
+    FR_SCAN_VALUE_OR_END, /* a value or the end of an empty array must follow */
     FR_SCAN_KEY,          /* a key must follow, because a comma came before */
-    FR_SCAN_KEY_OR_END,   /* a key must follow, or the end of an empty object */
+    FR_SCAN_KEY_OR_END,   /* a key or the end of an empty object must follow */
     FR_SCAN_COLON,
     FR_SCAN_AFTER,  /* a value has ended: a comma or the end of its container must follow */
     FR_SCAN_STRING, /* within a string, which is a value or a key */
@@ -35,7 +35,7 @@ typedef enum fr_scan_state {
 typedef struct fr_json_scan {
     fr_scan_state state;
     bool loose;  /* accepts the further forms of a loose scan; set before the first byte */
-    bool python; /* some of the text is spelled as in Python, so strings follow Python's rules */
+    bool python; /* some of the text is written as in Python, so strings follow Python's rules */
     bool key;    /* the string is a key */
     char quote;  /* the quote that ends the string */
     uint8_t depth;
@@ -52,17 +52,17 @@ typedef enum fr_scan_result {
     FR_SCAN_BAD,
 } fr_scan_result;
 
-/* Reads a byte. A zeroed scan waits for a value. A number at depth 0 never ends by itself: see
- * fr_json_scan_complete. */
+/* Reads a byte. A zeroed scan expects a value. A number at depth 0 has no last byte, so fr_json_scan_complete says if
+ * it may end. */
 fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte);
 
-/* Gives the byte that would close the innermost object or array; '\0': it can't be closed here, or there is none. */
+/* Gives the byte that would close the innermost object or array. '\0': it can't be closed here, or none is open. */
 char fr_json_scan_closing(const fr_json_scan *scan);
 
-/* True inside a number, which the next byte may continue. */
+/* Returns true inside a number, which the next byte may continue. */
 bool fr_json_scan_in_number(const fr_json_scan *scan);
 
-/* True if the bytes so far are one whole value. */
+/* Returns true if the bytes so far are one whole value. */
 bool fr_json_scan_complete(const fr_json_scan *scan);
 
 static inline bool fr_json_is_space(char byte) {

@@ -1,4 +1,4 @@
-/* Takes a reply apart: an automaton, with the bytes that are held back in each state (reply.h).
+/* Splits a reply into its parts (reply.h). It is an automaton; some states hold bytes back.
  *
  *             prompt opened it                      THINK, before any content; Gemma's anywhere
  *      begin ------------------> REASONING <--------------------------------------------- CONTENT <-- begin
@@ -8,8 +8,8 @@
  *                                          first byte of a call without its mark                 v  | whole, or none
  *                                                                                              CALL-+
  *
- * A call within reasoning only counts if the reasoning never ends, so it is held back: REASONING -> CALL -> HELD. Then
- * THINK_END makes it reasoning, or the end of the reply makes it a call.
+ * A call within reasoning counts as a call only if the reasoning never ends. So its bytes are held back: REASONING ->
+ * CALL -> HELD. If THINK_END follows, they are given as reasoning. If the reply ends first, they are given as a call.
  *
  * Harmony's replies are messages, each with a header: HEADER -> REASONING, CONTENT or CALL -> HEADER.
  *
@@ -55,21 +55,22 @@ struct fr_reply_reader {
     bool said;           /* some content was given */
     char last;           /* the last byte of content */
     bool fenced;         /* inside a fence of Markdown, where calls without their mark are quotations */
-    bool amid_line;      /* the line has more than white space and backticks */
+    bool amid_line;      /* the line has something other than white space and backticks */
     size_t ticks;        /* backticks at the line's beginning */
     const char *channel; /* the rest of the channel's name that must still follow */
     fr_text_buffer header;
 
     fr_reply_call call;
     size_t calls;           /* number of calls begun so far; each call gets an id that is made from this number */
-    bool told;              /* the callback has been given the id and name of the present call */
-    size_t shown;           /* bytes of the present call's arguments that the callback has been given */
+    bool told;              /* the id and the name of the present call were passed to the callback */
+    size_t shown;           /* number of bytes of the present call's arguments that were passed to the callback */
     size_t before_newlines; /* the value of `newlines` when the present call began */
     bool before_fresh;      /* the value of `fresh` when the present call began */
 
-    bool thinking;                    /* the call or header that is being read, or is held, began within reasoning */
-    fr_text_buffer held, held_pieces; /* held: the bytes held back within reasoning; held_pieces: the pieces that these
-                                       * bytes consist of */
+    /* the call or header that is being read, or whose bytes are held back, began within reasoning */
+    bool thinking;
+    /* held: the bytes held back within reasoning; held_pieces: the pieces of which these bytes consist */
+    fr_text_buffer held, held_pieces;
 
     fr_reply_part out_part; /* the part that is collected for the next callback */
     fr_text_buffer out;
@@ -88,7 +89,7 @@ static void flush(fr_reply_reader *r) {
     r->out.length = 0;
 }
 
-/* Collects a piece, so that neighbouring pieces of one part reach the callback as one. */
+/* Collects a piece of a part. Neighbouring pieces of one part are passed to the callback as one. */
 static void put(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
     if (part != r->out_part) flush(r);
     r->out_part = part;
@@ -100,8 +101,8 @@ static void tell_apart(fr_reply_reader *r, fr_reply_part part, const fr_text_buf
     tell(r, part, text && text->bytes ? text->bytes : "", text ? text->length : 0);
 }
 
-/* True if line breaks must be held back, because they belong to the next mark if it opens or closes something. Without
- * tools no call can follow, so content keeps its line breaks. */
+/* Returns true if line breaks must be held back because a mark may follow: line breaks before a mark that opens or
+ * closes something belong to that mark. Without tools no call can follow, so content keeps its line breaks. */
 static bool holds_lines(const fr_reply_reader *r, fr_reply_part part) {
     if (part == FR_REPLY_REASONING || r->fresh || json_array_size(r->tools) > 0) return true;
     return !r->said && r->format.marks[FR_MARK_THINK] != NULL;
@@ -139,7 +140,7 @@ static void say_content(fr_reply_reader *r, const char *text, size_t length) {
     }
 }
 
-/* Returns to content after a mark that ended reasoning or a call. */
+/* Returns to the content after a mark that ended reasoning or a call. */
 static void go_on(fr_reply_reader *r) {
     r->state = CONTENT;
     r->newlines = 0;
@@ -159,8 +160,8 @@ static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
 }
 
-/* Starts a call. section: 0 for a call outside of a section. A call that continues the section of the previous call
- * gets the `section` of that call. */
+/* Starts a call. section: the kind of section in which the call is (fr_reply_call); 0: it is in none. A call that
+ * continues the section of the previous call gets the `section` of that call. */
 static void begin_call(fr_reply_reader *r, int section) {
     fr_reply_call *call = &r->call;
     fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};
@@ -188,7 +189,7 @@ static void begin_call(fr_reply_reader *r, int section) {
     r->state = CALL;
 }
 
-/* Gives the callback everything known about the call that it has not been given yet. */
+/* Passes to the callback what is known about the call and was not passed before. */
 static void show_call(fr_reply_reader *r) {
     fr_reply_call *call = &r->call;
     if (!call->named) return;
@@ -203,7 +204,7 @@ static void show_call(fr_reply_reader *r) {
     r->shown = call->arguments.length;
 }
 
-/* Gives the held bytes to the callback as reasoning, except for the last `behind` bytes. */
+/* Passes the held bytes to the callback as reasoning, except for the last `behind` bytes. */
 static void release_held(fr_reply_reader *r, size_t behind) {
     r->thinking = false;
     r->state = REASONING;
@@ -231,8 +232,8 @@ static void end_call(fr_reply_reader *r) {
     if (section) begin_call(r, section);
 }
 
-/* Handles a text that only looked like a call: gives its bytes as content or reasoning, except for the last `behind`
- * bytes. */
+/* Handles a text that only looked like a call: passes its bytes to the callback as content or reasoning, except for the
+ * last `behind` bytes. */
 static void drop_call(fr_reply_reader *r, size_t behind) {
     if (r->thinking) {
         release_held(r, behind);
@@ -260,7 +261,7 @@ static void hold(fr_reply_reader *r, fr_mark mark, const char *text, size_t leng
     fr_text_append(&r->held_pieces, &piece, sizeof piece);
 }
 
-/* Keeps bytes or a mark of the present call, because they become text again if it turns out not to be a call. */
+/* Keeps bytes or a mark of the present call. If the text turns out not to be a call, they become text again. */
 static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     fr_text_append(&r->call.raw, text, length);
     if (r->thinking) hold(r, mark, text, length);
@@ -278,8 +279,8 @@ static void give_back(fr_reply_reader *r, size_t length) {
     if (last.length > 0) fr_text_append(&r->held_pieces, &last, sizeof last);
 }
 
-/* Acts on a call reader's verdict. Returns false if the last byte or mark, of `length` bytes, does not belong to the
- * call and must be read again. */
+/* Does what a call reader's verdict demands. Returns false if the last byte or mark, which has `length` bytes, does not
+ * belong to the call and must be read again. */
 static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     if (r->call.raw.length > FR_CALL_MAX) verdict = FR_CALL_FAULT;
     switch (verdict) {
@@ -297,8 +298,8 @@ static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     }
 }
 
-/* Reads bytes of a call, and returns how many it took. It stops early if a byte shows that the call has ended or that
- * there is no call. */
+/* Reads bytes of a call, and returns how many it read. It stops early if a byte shows that the call has ended or that
+ * the text is no call. */
 static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
     size_t at = 0;
     while (at < length && r->state == CALL) {
@@ -313,8 +314,8 @@ static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
 
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
 
-/* Reads a mark within a call. In a string or value it counts as text. If the mark shows that there is no call, it is
- * read again, because it may begin another call. */
+/* Reads a mark within a call. In a string or value the mark is text. If the mark shows that the text so far is no call,
+ * the mark is read again, because it may begin a call. */
 static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     take_raw(r, mark, text, length);
     fr_call_verdict verdict = r->call.reader->mark(&r->call, mark);
@@ -360,8 +361,8 @@ static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *tex
     }
 }
 
-/* Gives as content what looked like the beginning of reasoning. Gemma's reasoning is a channel whose name must follow
- * the mark, but the last byte does not fit that name. */
+/* Gives as content the text that looked like the beginning of reasoning. Gemma's reasoning is a channel, and the
+ * channel's name must follow the mark; here the last byte does not fit the name. */
 static void leave_channel(fr_reply_reader *r) {
     const char *mark = r->format.marks[FR_MARK_THINK];
     r->state = CONTENT;
@@ -382,9 +383,9 @@ static bool is_of_word(char byte) {
     return byte == '_' || byte == '-' || (byte & 0x80) != 0 || isalnum((unsigned char)byte);
 }
 
-/* True if the byte may begin a call without its mark: models sometimes leave marks out, and some forms have none. If
- * there are tools, such a call may begin at each line, or at each word if the form has no mark. White space before a
- * reply's first call belongs to the call. */
+/* Returns true if the byte may begin a call without its mark. Models sometimes leave marks out, and some forms of calls
+ * have no mark. If there are tools, such a call may begin at each line; if the form has no mark, it may begin at each
+ * word. White space before a reply's first call belongs to the call. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     const fr_call_form *form = r->format.form;
     bool line = r->fresh || r->newlines > 0 || !r->said;
@@ -396,8 +397,8 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
 
 /* ---------------------------------------------------------------------------------------------- messages of harmony */
 
-/* Gives a header's bytes back as text: as reasoning if the header began within reasoning, else as content. This
- * happens if the bytes are no header after all, or if the reply ends within the header. */
+/* Gives a header's bytes back as text: as reasoning if the header began within reasoning, otherwise as content. This
+ * happens if the bytes turn out to be no header, or if the reply ends within the header. */
 static void leave_header(fr_reply_reader *r) {
     r->state = r->thinking ? REASONING : CONTENT;
     say(r, r->thinking ? FR_REPLY_REASONING : FR_REPLY_CONTENT, r->header.bytes ? r->header.bytes : "",
@@ -411,8 +412,8 @@ static void take_header(fr_reply_reader *r, const char *text, size_t length) {
     if (r->header.length > FR_HEADER_MAX) leave_header(r);
 }
 
-/* Opens a message after its header. For a call, the header's bytes are kept, because they become text if there turns
- * out to be no call. */
+/* Opens a message after its header. If the message is a call, the header's bytes are kept, because they become text if
+ * the message turns out not to be a call. */
 static void open_message(fr_reply_reader *r) {
     const char *function, *mark = r->format.marks[FR_MARK_BODY], *header = r->header.bytes ? r->header.bytes : "";
     size_t length;
@@ -463,8 +464,8 @@ static void on_harmony_mark(fr_reply_reader *r, fr_mark mark, const char *text, 
     fr_call_clear(&r->header);
 }
 
-/* Begins a reply in harmony's form, whose prompt ends within a header: after the role, or, if a message is continued,
- * after its channel. */
+/* Begins a reply in harmony's form. Its prompt ends within a header. Usually that is after the role; if a message is
+ * continued, it is after the message's channel. */
 static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length) {
     const char *start = r->format.marks[FR_MARK_MESSAGE], *body = r->format.marks[FR_MARK_BODY], *last = NULL, *at;
     size_t mark = strlen(start), left = length;
@@ -479,7 +480,7 @@ static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length)
     if (r->state == CALL) drop_call(r, r->call.raw.length);
 }
 
-/* Reads as many bytes of a text as the present state takes, and returns their number. */
+/* Reads the bytes at the beginning of a text that belong to the present state, and returns their number. */
 static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
     size_t lines = 0;
     switch (r->state) {
@@ -503,7 +504,7 @@ static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
     }
 }
 
-/* Handles a mark in content, in reasoning or in a call, in all forms but harmony's. */
+/* Handles a mark in content, in reasoning or in a call, in all forms except harmony's. */
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     if (r->thinking && mark == FR_MARK_THINK_END) release_held(r, 0);
     if (r->state == CALL) {
@@ -622,7 +623,7 @@ fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t
     return check(reader);
 }
 
-/* Drops an incomplete mark at the reply's end if the whole mark would only have closed calls that were already
+/* Drops an incomplete mark at the reply's end if the complete mark would only have closed calls that were already
  * given. */
 static void drop_half_mark(fr_reply_reader *r) {
     const fr_text_buffer *raw = &r->call.raw;
@@ -637,7 +638,7 @@ static void drop_half_mark(fr_reply_reader *r) {
     }
 }
 
-/* True if the reply was cut off within a text that can only be a call of one of the tools. */
+/* Returns true if the reply was cut off within a text that can only be a call of one of the tools. */
 static bool is_cut_call(const fr_reply_reader *r) {
     const fr_reply_call *call = &r->call;
     return r->cut && !r->thinking && call->named && (!call->bare || call->alone) &&
@@ -666,8 +667,8 @@ static void finish_call(fr_reply_reader *r) {
         drop_call(r, 0);
 }
 
-/* Reads the held bytes of a call within reasoning again, now as content. The reply ended without the mark that ends
- * reasoning, so the reasoning must have ended where the call began. */
+/* Reads the held bytes of a call within reasoning again, this time as content. The reply has ended without the mark
+ * that ends reasoning, so the reasoning is assumed to have ended where the call began. */
 static void replay_held(fr_reply_reader *r) {
     fr_text_buffer text = r->held, pieces = r->held_pieces;
     if (text.status != FR_OK || pieces.status != FR_OK) return;

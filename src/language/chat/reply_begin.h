@@ -1,4 +1,4 @@
-/* Describes the beginning of a reply: the form that it will have, and the marks that its prompt has opened. */
+/* Describes the beginning of a reply: the form that the reply will have, and the marks that its prompt has opened. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_BEGIN_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_BEGIN_H
 
@@ -13,9 +13,9 @@ fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t 
 /* Counts the bytes at the end of a prompt that are the template's own, not a message's. */
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);
 
-/* Gives the template's own text before the reply, because only such text can have opened or ended the reasoning.
- * Usually this is the end of the prompt. If the options say that the reply continues the last message, the text is the
- * last mark before that message's text, or empty if there is no such mark. */
+/* Gives the text before the reply that the template itself wrote, because only such text can have opened or ended the
+ * reasoning. Usually this is the end of the prompt. If the options say that the reply continues the last message, it is
+ * the last mark before that message's text; it is empty if there is no such mark. */
 fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *prompt, const json_t *options);
 
 #endif

@@ -1,7 +1,7 @@
 /* Limits the tokens of a reply's reasoning (fr_lab_reply_budget).
  *
- * In: the ids of a timeline, with the prompt before them. Out: logits that allow only the token that ends reasoning,
- * once the limit is reached. The ids are read anew each time, so that rejected drafts leave no trace. */
+ * In: the ids of a timeline, which begin with the prompt's. Out: once the limit is reached, logits that allow only the
+ * token that ends reasoning. The ids are read anew each time, so that rejected drafts have no influence. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,17 @@
 #include "src/language/chat/reply.h"
 #include "src/language/chat/reply_begin.h"
 
-/* TITLE_MAX: in bytes; BEHIND_MAX: how many tokens may follow the limit to complete a character */
+/* TITLE_MAX: the most bytes of a title (see `title`); BEHIND_MAX: the most tokens after the limit that complete a
+ * character */
 enum { TITLE_MAX = 24, BEHIND_MAX = 3 };
 
 struct fr_lab_reply_budget {
     const fr_tokenizer *tokenizer;
     bool opened;       /* the prompt itself has opened the reasoning */
     int32_t begin;     /* the token that begins reasoning; -1: the model has none */
-    const char *title; /* the text that must follow `begin`; without it reasoning has not begun */
-    int32_t body, end; /* body: the token that must follow the title, -1: none; end: the token that ends reasoning */
+    const char *title; /* the text that must follow `begin`; if another text follows it, reasoning has not begun */
+    /* body: the token that must follow the title; -1: there is none. end: the token that ends reasoning */
+    int32_t body, end;
     size_t prompt, most;
 };
 
@@ -69,7 +71,7 @@ static void add_id(thought *t, const fr_lab_reply_budget *b, int32_t id) {
     }
 }
 
-/* True if the text of these tokens ends within a UTF-8 character. */
+/* Returns true if the text of these tokens ends within a UTF-8 character. */
 static bool is_cut(const fr_lab_reply_budget *b, const int32_t *ids, size_t count) {
     char tail[4];
     size_t kept = 0;
@@ -103,8 +105,8 @@ fr_status fr_lab_reply_budget_mask(void *budget, const int32_t *ids, size_t leng
 
 /* ---------------------------------------------------------------------------------------------- opening and closing */
 
-/* Finds the tokens around reasoning. gpt-oss reasons in one of its channels, "analysis"; other models have tokens only
- * for reasoning. */
+/* Finds the tokens that begin and end reasoning. gpt-oss reasons in one of its channels, which is named "analysis".
+ * Other models have tokens that are only for reasoning. */
 static void take_marks(fr_lab_reply_budget *b, const fr_reply_format *format) {
     bool channels = format->marks[FR_MARK_CHANNEL] != NULL;
     b->begin = format->ids[channels ? FR_MARK_CHANNEL : FR_MARK_THINK];

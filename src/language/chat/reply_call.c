@@ -1,4 +1,5 @@
-/* Defines the functions that readers of calls share: names, limits, and arguments as JSON text (reply_call.h). */
+/* Defines the functions that all readers of calls use. They handle names, limits, and arguments as JSON text
+ * (reply_call.h). */
 #include "src/language/chat/reply_call.h"
 
 #include <string.h>

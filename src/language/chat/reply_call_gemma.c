@@ -1,8 +1,9 @@
-/* Reads Gemma 4's calls: call:NAME{KEY:VALUE,...}, with bare keys, strings between two quote marks, and lists and
- * objects within each other. Small and quantized models also write strings and keys in plain quotes, a comma after the
- * last item of a list or an object, and white space before the first brace.
+/* Reads Gemma 4's calls: call:NAME{KEY:VALUE,...}, with keys without quotes, strings between two quote marks (a token
+ * of the model), and lists and objects within each other. Small and quantized models also write strings and keys in
+ * plain quotes, a comma after the last item of a list or an object, and white space before the first brace.
  *
- * Arguments become JSON as they come. The reader is an automaton, with a bit for each object or list that is open. */
+ * Arguments become JSON while they are read. The reader is an automaton, with a bit for each object or list that is
+ * open. */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"
@@ -11,7 +12,7 @@ enum {
     BEGIN,
     PREFIX, /* within the text "call:" */
     NAME,
-    BRACE, /* after a name and white space */
+    BRACE, /* after a name and white space; the first brace must follow */
     KEY_OR_END,
     KEY,
     COLON,
@@ -37,7 +38,7 @@ static fr_call_verdict put(fr_reply_call *call, const char *text, int state) {
     return go(call, state);
 }
 
-/* Writes a comma that was held back until something followed it. */
+/* Writes a comma that was held back until something follows it. */
 static void put_comma(fr_reply_call *call) {
     if (call->comma) fr_text_append_string(&call->arguments, ",");
     call->comma = false;
@@ -93,7 +94,7 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     if (empty && fr_json_is_space(byte)) return FR_CALL_ON;
     if (empty && byte == '}' && call->state == KEY_OR_END) return close_container(call, byte);
     if (empty && (byte == '"' || byte == '\'')) {
-        call->scan.quote = byte; /* for keys, only this member of the scan is used */
+        call->scan.quote = byte; /* keys use only this member of the scan */
         return go(call, PLAIN_KEY);
     }
     if (byte == ':') return empty ? FR_CALL_FAULT : put_key(call);
@@ -119,8 +120,8 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     return go(call, WORD);
 }
 
-/* Reads a byte of a number or word: JSON's words, or Python's None. A number too big for any reader is written as a
- * string. */
+/* Reads a byte of a number or word. A word is one of JSON's words, or Python's None. A number that is too large for
+ * JSON readers is written as a string. */
 static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     bool ends = fr_json_is_space(byte) || strchr(",]}", byte);
     if (!ends) return fr_call_take(&call->value, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -158,8 +159,8 @@ static bool in_plain_quotes(const fr_reply_call *call) {
     return call->state >= PLAIN_STRING && call->state <= PLAIN_KEY_ESCAPE;
 }
 
-/* Reads a mark within plain quotes. The quote mark is text there. A mark that begins or ends a call is a fault,
- * because it shows that the closing quote is missing. */
+/* Reads a mark within plain quotes. The quote mark is text there. A mark that begins or ends a call shows that the
+ * closing quote is missing, so it is a fault. */
 static fr_call_verdict plain_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_CALL || mark == FR_MARK_CALL_END) return FR_CALL_FAULT;
     if (mark != FR_MARK_QUOTE) return FR_CALL_TEXT;

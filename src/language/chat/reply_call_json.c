@@ -1,8 +1,8 @@
-/* Reads calls that are JSON objects: those of Hermes and its like, those of Llama 3, and the lists of Mistral,
- * Granite, Phi-4 and Command. An object or a list stands between two marks or after one. Without a mark it must be the
+/* Reads calls that are JSON objects: those of Hermes and its like, those of Llama 3, and the lists of Mistral, Granite,
+ * Phi-4 and Command. An object or a list is enclosed by two marks, or follows one mark. Without a mark it must be the
  * whole reply.
  *
- * An object's members may come in any order: arguments that come before the name are kept until the name is known. */
+ * An object's members may have any order. Arguments that come before the name are kept until the name is known. */
 #include <string.h>
 
 #include "formats/json_read.h"
@@ -12,12 +12,12 @@
 enum {
     BEGIN,
     LEAD,    /* before an object: after the mark, or in a list */
-    FENCE,   /* inside `json`, which follows the three backticks before Command R's list */
+    FENCE,   /* inside the word json, which follows the three backticks before Command R's list */
     OPENING, /* the opening backticks of a fence that the model put around its objects */
     LANGUAGE,
     CLOSING, /* the closing backticks of that fence */
     OBJECT,
-    CLOSE,  /* the second brace of }} must follow, because the object began with {{ */
+    CLOSE,  /* the second brace of }} must follow, because the object began with two braces */
     AFTER,  /* after the object: its closing mark must follow */
     ENDED,  /* after the list: its closing mark may follow */
     UNWRAP, /* after the list: the brace that closes the object around it must follow */
@@ -26,7 +26,7 @@ enum {
     KEY,
     EQUALS,
     VALUE,
-    QUOTED, /* after a quote, which may or may not have ended the value */
+    QUOTED, /* after a quote that may have ended the value */
 };
 enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS, FIELD_FUNCTION };
 /* Kinds of sections. IN_LIST: objects in a list. IN_ROW: objects one after the other, without marks between them.
@@ -53,8 +53,8 @@ static int field_of(const fr_reply_call *call) {
     return calls && first && call->format->form == &fr_generic_call_form ? FIELD_CALLS : FIELD_OTHER;
 }
 
-/* True if the object may have this key (call->key). An object without a mark around it counts as a call only if all
- * its keys are keys of a call. */
+/* Returns true if the object may have this key (call->key). An object without a mark around it is a call only if all
+ * its keys are keys that calls have. */
 static bool key_may_be(const fr_reply_call *call) {
     bool bare = call->bare || call->reader == &fr_read_llama_call;
     return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
@@ -77,7 +77,8 @@ static size_t field_limit(const fr_reply_call *call) {
     return call->field == FIELD_ARGUMENTS ? FR_CALL_MAX : FR_CALL_NAME_MAX + 2;
 }
 
-/* Takes a byte of a member. Arguments that are an object are passed on at once; other values are collected. */
+/* Reads a byte of a member. If the arguments are an object, their bytes are passed on at once; other values are
+ * collected. */
 static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byte) {
     if (call->field == FIELD_OTHER || call->field == FIELD_NUMBER) return true;
     bool object = call->field == FIELD_ARGUMENTS && (call->arguments.length > 0 || byte == '{') && !call->value.length;
@@ -86,7 +87,7 @@ static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byt
     return text->status == FR_OK && text->length <= field_limit(call);
 }
 
-/* Decodes a JSON string; NULL: it is not valid, or memory ran out. If memory ran out, the buffer's status says so. */
+/* Decodes a JSON string. NULL: it is not valid, or memory ran out; in the latter case the buffer's status says so. */
 static json_t *decode(fr_text_buffer *text) {
     bool lost;
     json_t *string = fr_json_read_text(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &lost);
@@ -101,7 +102,7 @@ static bool is_blank(const json_t *text) {
     return text && begin == length;
 }
 
-/* Ends the arguments. They are an object, null, a blank string, or a string that holds the object as text. */
+/* Ends the arguments. They are an object, null, a blank string, or a string that contains the object as text. */
 static bool end_arguments(fr_reply_call *call) {
     call->given = true;
     if (call->value.length == 0) return true;
@@ -138,7 +139,7 @@ static bool end_field(fr_reply_call *call) {
     return good;
 }
 
-/* Takes a byte of a key in the outermost object. */
+/* Reads a byte of a key in the outermost object. */
 static bool take_key(fr_reply_call *call, const fr_json_scan *before, char byte) {
     if (before->state == FR_SCAN_KEY || before->state == FR_SCAN_KEY_OR_END) {
         if (call->scan.state == FR_SCAN_STRING) fr_call_clear(&call->key);
@@ -156,7 +157,8 @@ static bool is_in_key(const fr_json_scan *scan) {
     return scan->state == FR_SCAN_KEY || scan->state == FR_SCAN_KEY_OR_END || (string && scan->key);
 }
 
-/* Begins to read the value of an object's only member, which is a call or a list of calls, as if it stood alone. */
+/* Begins to read the value of an object's only member. The value is a call or a list of calls, and is read as if the
+ * outer object were missing. */
 static fr_call_verdict unwrap(fr_reply_call *call, char byte) {
     call->scan = (fr_json_scan){.loose = true};
     call->wrapped = true;
@@ -193,8 +195,8 @@ static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
     return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
 }
 
-/* True for the second brace of {{...}}, which is not JSON: Qwen2.5-Coder's own template shows calls in this form, so
- * the model writes them. */
+/* Returns true for the second brace of {{...}}, which is not JSON. Qwen2.5-Coder's own template shows calls in this
+ * form, so the model writes them. */
 static bool doubles(fr_reply_call *call, char byte) {
     bool doubled = byte == '{' && call->scan.depth == 1 && call->scan.state == FR_SCAN_KEY_OR_END && !call->doubled;
     call->doubled |= doubled;
@@ -212,14 +214,14 @@ static bool has_end(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_CALL_END] != NULL;
 }
 
-/* True for a call in Llama's form without its opening mark. Such a call needs no closing mark, even if the form has
- * one. */
+/* Returns true for a call in Llama's form without its opening mark. Such a call needs no closing mark, even if the form
+ * has one. */
 static bool stands_bare(const fr_reply_call *call) {
     return call->bare && call->reader == &fr_read_llama_call;
 }
 
 /* Ends the object. A call without an opening mark must be the whole reply, or its closing mark must follow. Llama's
- * calls need none of this. */
+ * calls need neither. */
 static fr_call_verdict end_object(fr_reply_call *call) {
     bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
     if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;
@@ -236,8 +238,8 @@ static fr_call_verdict end_object(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* Reads a byte of the object. Without an opening mark before it, the object is a call only if it names an offered
- * tool, because a reply may simply be JSON. */
+/* Reads a byte of the object. An object without an opening mark before it is a call only if it names one of the tools,
+ * because a reply may simply be JSON. */
 static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     if (doubles(call, byte)) return FR_CALL_ON;
     bool named = call->named;
@@ -291,7 +293,7 @@ static fr_call_verdict language_byte(fr_reply_call *call, char byte) {
     return letter || fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-/* Reads the text between an object and its closing mark. Another object may follow the first. */
+/* Reads the text between an object and its closing mark. Instead of the mark, another object may follow. */
 static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
     bool separates = !call->bare && !call->comma && (byte == ',' || byte == ';');
     if (fr_json_is_space(byte)) return FR_CALL_ON;
@@ -415,8 +417,8 @@ static fr_call_verdict equals_byte(fr_reply_call *call, char byte) {
     return FR_CALL_ON;
 }
 
-/* Reads a byte of a value. Values are not escaped: a quote ends one only if a comma or the closing parenthesis
- * follows. */
+/* Reads a byte of a value. Values are not escaped: a quote ends a value only if a comma or the closing parenthesis
+ * follows the quote. */
 static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     if (call->state == QUOTED && (byte == ',' || byte == ')')) {
         fr_text_append_string(&call->arguments, "\"");

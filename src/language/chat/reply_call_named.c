@@ -1,9 +1,10 @@
-/* Reads calls that are a name and a JSON object: Mistral's since its v11 tokenizers, and GLM-4's before version 4.5.
+/* Reads calls that are a name and a JSON object: those of Mistral since its v11 tokenizers, and those of GLM-4 before
+ * version 4.5.
  *
  *     Mistral  [TOOL_CALLS]NAME[ARGS]{...}, or [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{...}
  *     GLM-4    NAME\n{...}
  *
- * Mistral's older models write a list of objects after the same mark, which the JSON reader reads. */
+ * Mistral's older models write a list of objects after the same mark; the JSON reader reads such a list. */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"
@@ -23,14 +24,14 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
     return FR_CALL_ON;
 }
 
-/* Ends the name, and keeps it until the object begins: a call is reported as soon as it has a name, but its id may
- * still follow. */
+/* Ends the name, and keeps it until the object begins. A call is reported as soon as its name is set, but at this place
+ * its id may still follow. */
 static fr_call_verdict end_name(fr_reply_call *call, int state) {
     bool offered = !call->bare || (call->value.bytes && fr_tool_find(call->tools, call->value.bytes));
     return offered ? go(call, state) : FR_CALL_FAULT;
 }
 
-/* Begins the object. If the call has no mark, any word may look like its name. So the object must then be on the next
+/* Begins the object. In a call without a mark, any word may look like the name. So the object must then be on the next
  * line, or the call must be the first text of the reply. */
 static fr_call_verdict begin_object(fr_reply_call *call) {
     bool line = memchr(call->raw.bytes, '\n', call->raw.length) != NULL, marked = call->given;
@@ -72,7 +73,7 @@ static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* Ends a call that has nothing after the mark of its arguments. */
+/* Ends a call in which nothing follows the mark before the arguments. */
 static fr_call_verdict end_empty(fr_reply_call *call) {
     call->near = true;
     bool named = fr_call_set_name(call, call->value.bytes ? call->value.bytes : "", call->value.length);
@@ -81,7 +82,8 @@ static fr_call_verdict end_empty(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* Reads a mark. Sets `given` after a mark that shows that the object is the arguments. */
+/* Reads a mark. After the mark that comes before the arguments, sets `given`: the object that follows must be the
+ * arguments. */
 static fr_call_verdict named_mark(fr_reply_call *call, fr_mark mark) {
     if (call->state == OBJECT) return call->scan.state == FR_SCAN_STRING ? FR_CALL_TEXT : FR_CALL_FAULT;
     if (call->state == BEGIN && mark == FR_MARK_CALL) return go(call, LEAD);

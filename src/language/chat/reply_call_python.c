@@ -3,7 +3,7 @@
  *     LFM2    <|tool_call_start|>[NAME(KEY=VALUE, ...), ...]<|tool_call_end|>
  *     OLMo 3  <function_calls>NAME(KEY=VALUE, ...)\n...</function_calls>
  *
- * Values are Python's literals or JSON. A loose scan takes both (json_scan.h). */
+ * Values are Python's literals or JSON. A loose scan accepts both (json_scan.h). */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"
@@ -16,8 +16,8 @@ enum {
     BEFORE, /* before a value */
     VALUE,
     NEXT,   /* a comma or the end of the arguments must follow */
-    OBJECT, /* within an object that is all the arguments */
-    CLOSE,  /* after an object that is all the arguments */
+    OBJECT, /* within an object that has all the arguments */
+    CLOSE,  /* after an object that has all the arguments */
     AFTER,  /* after a call without its opening mark: the closing mark or the end of the reply must follow */
     ENDED,  /* after the list: its closing mark may follow */
 };
@@ -53,7 +53,7 @@ static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     return offered ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-/* Reads a key or the end of the arguments, or an object that stands for all of them. */
+/* Reads a key, the end of the arguments, or the beginning of an object that has all the arguments. */
 static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     bool empty = call->key.length == 0;
     if (empty && byte == ')') return end_call(call);

@@ -1,5 +1,6 @@
-/* Reads calls in a section of their own. DeepSeek writes a name, a mark and a JSON object; before V3.1 it writes a
- * type, the mark, the name, and the object in a fence of Markdown. Kimi writes an id that contains the name. */
+/* Reads calls in a section of their own. From V3.1 on, DeepSeek writes a name, a mark and a JSON object. Before V3.1 it
+ * writes a type, the mark, the name, and the object in a fence of Markdown. Kimi writes an id that contains the
+ * name. */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"
@@ -8,7 +9,7 @@ enum {
     BEGIN,
     SECTION, /* after the mark that opens the section */
     NAME,
-    BEHIND, /* after the mark that follows the name */
+    BEHIND, /* after the mark that separates the first text (name or type) from the rest */
     NAMED,  /* in the name, which follows a type */
     FENCE,
     OBJECT,
@@ -39,8 +40,8 @@ static bool take_name(fr_reply_call *call, const char *name, size_t length) {
     return fr_call_set_name(call, name, length) && fr_call_is_offered(call);
 }
 
-/* Reads the byte after the separating mark. The text before that mark is the name if an object follows; otherwise it
- * is the type. */
+/* Reads the byte after the separating mark. If an object follows, the text before the mark is the name; otherwise it is
+ * the type. */
 static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     const fr_text_buffer *before = &call->value;
     bool type = before->length == 8 && memcmp(before->bytes, "function", 8) == 0;
@@ -54,7 +55,7 @@ static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     return fr_call_take(&call->value, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-/* Splits Kimi's id, functions.NAME:NUMBER, of which the first part or the last may be missing. */
+/* Splits Kimi's id, functions.NAME:NUMBER. "functions." or ":NUMBER" may be missing. */
 static fr_call_verdict take_id(fr_reply_call *call) {
     const char *id = call->value.bytes ? call->value.bytes : "", *name;
     size_t length = call->value.length, end;

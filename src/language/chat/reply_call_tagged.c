@@ -1,4 +1,4 @@
-/* Reads calls whose arguments stand one by one between tags: GLM's, Qwen's since 3.5, Seed-OSS's and MiniMax's.
+/* Reads calls in which tags enclose each argument: those of GLM, of Qwen since 3.5, of Seed-OSS and of MiniMax.
  *
  *     GLM      <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call>
  *     Qwen     <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>
@@ -7,9 +7,9 @@
  *
  * White space may stand between tags. A value is plain text, and the tool's schema gives its type. A value ends at its
  * closing tag if another tag follows. If other text follows, the closing tag was part of the value. A value without a
- * closing tag ends before the tag of another parameter. It also ends before the call's closing tag, if only white
- * space stands between that tag and the end of the reply, a further call or a mark. One <tool_call> may have several
- * functions, and a function may stand without <tool_call>. */
+ * closing tag ends before the tag of another parameter. It also ends before the call's closing tag, if after that tag
+ * and white space the reply ends, a further call follows or a mark follows. One <tool_call> may have several functions.
+ * A function may come without <tool_call>. */
 #include <string.h>
 
 #include "base/text.h"
@@ -24,10 +24,10 @@ enum {
     KEY,
     BEFORE_VALUE,
     VALUE,
-    MAYBE_BETWEEN, /* between arguments; but the tag just read may belong to a value */
-    MAYBE_KEY,     /* in a key; but this text may belong to a value without a closing tag */
-    MAYBE_END,     /* after the function; but the tag just read may belong to a value */
-    MAYBE_AFTER,   /* after the call; but the tag just read may belong to a value */
+    MAYBE_BETWEEN, /* between arguments, unless the tag that was just read belongs to a value */
+    MAYBE_KEY,     /* in a key, unless this text belongs to a value without a closing tag */
+    MAYBE_END,     /* after the function, unless the tag that was just read belongs to a value */
+    MAYBE_AFTER,   /* after the call, unless the tag that was just read belongs to a value */
 };
 /* Kinds of sections: functions inside the marks of a call, or without these marks. */
 enum { WITHIN_CALL = 1, WITHOUT_CALL };
@@ -59,7 +59,7 @@ static fr_call_verdict begin_value(fr_reply_call *call) {
     return go(call, VALUE);
 }
 
-/* Takes text of a value. The text of a string is passed on at once. If the value may have another type it is
+/* Reads text of a value. The text of a string is passed on at once. If the value may have another type, its text is
  * collected. */
 static void put_value(fr_reply_call *call, const char *text, size_t length) {
     if (call->types == FR_VALUE_STRING)
@@ -68,8 +68,8 @@ static void put_value(fr_reply_call *call, const char *text, size_t length) {
         fr_text_append(&call->value, text, length);
 }
 
-/* Reads a byte of a value. A value may stand on lines of its own. The line breaks before and after such a value are
- * not part of it. So each line break is held back until another byte follows. */
+/* Reads a byte of a value. A value may be on lines of its own, and then the line breaks before and after it are not
+ * part of it. So each line break is held back until another byte follows. */
 static void value_byte(fr_reply_call *call, char byte) {
     bool first = call->fresh && byte == '\n';
     call->fresh = false;
@@ -80,7 +80,8 @@ static void value_byte(fr_reply_call *call, char byte) {
     if (!call->newline) put_value(call, &byte, 1);
 }
 
-/* Ends a value. closed: by its own tag; otherwise the line break before the next tag belongs to that tag. */
+/* Ends a value. closed: the value's own closing tag ended it. If it is false, the line break before the next tag
+ * belongs to that tag. */
 static void end_value(fr_reply_call *call, bool closed) {
     if (call->newline && closed && !call->lines) put_value(call, "\n", 1);
     if (call->types == FR_VALUE_STRING)
@@ -98,7 +99,7 @@ static void reopen_value(fr_reply_call *call, size_t behind) {
 
 /* ------------------------------------------------------------------------------------------------------ names, keys */
 
-/* Removes the quotes around a text, and attributes that follow it. */
+/* Removes the quotes around a text, and attributes that follow the text. */
 static fr_text unquoted(const char *text, size_t length) {
     while (length > 0 && fr_json_is_space(*text)) text++, length--;
     bool quoted = length > 1 && (*text == '"' || *text == '\'');
@@ -142,9 +143,10 @@ static fr_call_verdict end_key(fr_reply_call *call) {
     return is_glm(call) ? go(call, BEFORE_VALUE) : begin_value(call);
 }
 
-/* True if the object has a member of this name. Jansson finds names without a zero at their end only since 2.14. */
+/* Returns true if the object has a member of this name. jansson has a function for names that do not end with a NUL
+ * only since version 2.14. */
 static bool has_member(const json_t *object, fr_text name) {
-    json_t *members = (json_t *)(uintptr_t)object; /* jansson's iterator takes no const object */
+    json_t *members = (json_t *)(uintptr_t)object; /* jansson's iterator accepts no const object */
     for (void *at = json_object_iter(members); at; at = json_object_iter_next(members, at)) {
         const char *key = json_object_iter_key(at);
         if (strlen(key) == name.length && memcmp(key, name.bytes, name.length) == 0) return true;
@@ -152,8 +154,8 @@ static bool has_member(const json_t *object, fr_text name) {
     return false;
 }
 
-/* True if a tag within a value begins another parameter: a parameter that the tool has or, if the tool's parameters
- * are unknown, any parameter on a new line. */
+/* Returns true if a tag within a value begins another parameter. If the tool's parameters are known, the tag must name
+ * one of them. Otherwise the tag may name any parameter, but must be on a new line. */
 static bool is_next_key(const fr_reply_call *call, fr_text key) {
     const json_t *tool = fr_tool_find(call->tools, call->name.bytes);
     const json_t *properties = json_object_get(json_object_get(tool, "parameters"), "properties");
@@ -163,7 +165,7 @@ static bool is_next_key(const fr_reply_call *call, fr_text key) {
     return properties ? has_member(properties, key) && (line || !same) : line;
 }
 
-/* Decides at the end of a key's tag within a value whether the value ended before the tag or continues. */
+/* Decides, at the end of a key's tag within a value, if the value ended before the tag or includes it. */
 static fr_call_verdict end_maybe_key(fr_reply_call *call, fr_mark by) {
     const char *tag = call->raw.bytes + call->reopen + strlen(call->format->marks[FR_MARK_KEY]);
     size_t behind = by == FR_MARK_NONE ? 1 : strlen(call->format->marks[by]);
@@ -204,7 +206,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
         reopen_value(call, 1);
         /* fallthrough */
     case VALUE: value_byte(call, byte); return FR_CALL_ON;
-    case BEFORE_NAME: /* models that learned this form and JSON's sometimes write JSON here */
+    case BEFORE_NAME: /* models that know this form and the JSON form sometimes write JSON here */
         if (begins_json(byte)) return fr_call_begin_json(call, byte);
         /* fallthrough */
     default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -213,7 +215,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
 
 /* ------------------------------------------------------------------------------------------------------------ marks */
 
-/* Ends the function. Others may follow until the mark that ends the call. */
+/* Ends the function. Other functions may follow until the mark that ends the call. */
 static fr_call_verdict end_function(fr_reply_call *call, fr_mark mark) {
     fr_call_close_arguments(call);
     if (mark == FR_MARK_NAME_END)
@@ -270,7 +272,7 @@ static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
 }
 
 /* Reads a mark before a function: the mark of a call, or the function's own mark. The function's own mark may come
- * after another function, or without the mark of a call. */
+ * directly after another function, or without the mark of a call. */
 static fr_call_verdict begin_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_NAME) {
         if (!call->section) call->bare = true;

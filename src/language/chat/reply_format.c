@@ -1,4 +1,4 @@
-/* Finds the marks of a reply by the words in the template's source (reply_format.h). */
+/* Finds the marks of a reply by searching the template's source for known words (reply_format.h). */
 #include "src/language/chat/reply_format.h"
 
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "src/language/chat/reply_forms.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Marks of reasoning. A template need contain only one mark of a pair, because some templates only remove the thoughts
- * of past turns. */
+/* Marks of reasoning. A template needs to contain only one mark of a pair, because some templates only remove the
+ * thoughts of past turns. */
 static const struct {
     const char *begin, *end, *channel;
 } thoughts[] = {
