@@ -1,10 +1,11 @@
 /* Implements forerun verify: prints hashes of a model's results for a fixed prompt. The hashes are the same on every
  * machine.
  *
- * The prompt is 64 ids from the middle half of the vocabulary, where there are no special tokens: id i is vocab/4 +
- * 7919 * i mod (vocab/2 + 1). The hashes are over these values, all little-endian:
+ * The prompt has 64 ids from the middle half of the vocabulary, where there are no special tokens. Its id number i is
+ * vocab/4 + (7919 * i) mod (vocab/2 + 1), where vocab is the number of ids in the vocabulary. There is a hash of each
+ * of the following, all little-endian:
  *   - the float32 logits of every row;
- *   - the drafter's float32 logits at 4 chained steps;
+ *   - the drafter's float32 logits at 4 steps, each of which takes the draft of the step before as its input;
  *   - the int32 ids of 64 greedy tokens;
  *   - the int32 ids of 400 sampled tokens.
  *
@@ -46,7 +47,7 @@ static fr_status print_text(const char *name, fr_session *session, const int32_t
         status = fr_session_step(session, ids, room < FR_STEP_MAX ? room : FR_STEP_MAX, &count, &accepted);
         if (status == FR_OK) hash_bytes(&hash, ids, count * sizeof(*ids));
     }
-    /* printed even with --quiet, because a hash of fewer ids can't be compared with the usual one */
+    /* this note is printed even with --quiet, because a hash of fewer ids can't be compared with the usual hash */
     if (status == FR_OK && done < length)
         fr_note("%s: the context of %zu has room for %zu of %zu, and the hash is of these", name,
                 fr_session_context(session), done, length);
@@ -66,8 +67,8 @@ static fr_status set_sampling(fr_options *options) {
     return status;
 }
 
-/* Prints the hash of sampled ids. The sampling is set when a session is opened, so this function closes the first
- * session, which frees its memory, and opens a second one. */
+/* Prints the hash of sampled ids. The sampling is set when a session is opened, so a second session is needed. This
+ * function first closes the first session, so that its memory is free. */
 static fr_status print_sampled(fr_loaded *loaded, const int32_t *prompt) {
     fr_session_close(loaded->session);
     loaded->session = NULL;

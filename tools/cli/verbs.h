@@ -1,5 +1,5 @@
-/* Declares the verbs. Each has one function, in a file of its own, that runs the checked command line and gives the
- * exit status. */
+/* Declares the functions that run the verbs. There is one function for each verb, in a file of its own. It gets the
+ * checked command line and gives the exit status. */
 #ifndef FR_TOOLS_CLI_VERBS_H
 #define FR_TOOLS_CLI_VERBS_H
 

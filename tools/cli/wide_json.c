@@ -14,7 +14,7 @@ static bool is_wide(const json_t *value) {
     return json_string_length(value) > 0 && *json_string_value(value) == FR_LAB_WIDE;
 }
 
-/* Finds the quote and the brackets that are still open at the end of a text, and writes the characters that close
+/* Finds out which quotes and brackets are still open at the end of a text, and writes the characters that close
  * them. */
 static size_t write_closers(const char *text, size_t length, char *closers, size_t most) {
     size_t count = 0;
@@ -41,8 +41,8 @@ static size_t write_closers(const char *text, size_t length, char *closers, size
 }
 
 json_t *fr_json_load_cut(const char *text, size_t length) {
-    /* LOOKS: the most bytes that are dropped at the text's end to make the rest an object; DEEP: the most open
-     * brackets */
+    /* LOOKS: at most this many bytes are dropped at the end of the text to make the rest an object. DEEP: at most this
+     * many brackets may be open */
     enum { LOOKS = 256, DEEP = 64 };
     json_error_t error;
     char *copy = length ? malloc(length + DEEP + 1) : NULL;

@@ -1,7 +1,8 @@
-/* Reads and writes JSON whose integers may have any number of digits: conversations, tools and variables of templates.
+/* Reads and writes JSON whose integers may have any number of digits. It is used for conversations, tools and variables
+ * of templates.
  *
- * In: JSON text. Out: jansson values, in which an integer beyond int64 is a marked string (fr_lab_json_load); and from
- * such values JSON text with the same digits. */
+ * In: JSON text. Out: jansson values, in which an integer that does not fit into an int64 is a marked string
+ * (fr_lab_json_load). In the other direction, such values give JSON text with the same digits. */
 #ifndef FR_TOOLS_CLI_WIDE_JSON_H
 #define FR_TOOLS_CLI_WIDE_JSON_H
 
@@ -13,11 +14,11 @@
  * has the reason. */
 json_t *fr_json_load(const char *text, size_t length, json_error_t *error);
 
-/* Parses an object whose text may have been cut off. As much of the text is used as can be completed by closing
- * brackets. NULL: there is no such object. */
+/* Parses an object whose text may have been cut off. It uses the longest part of the text from which closing quotes and
+ * brackets make an object. NULL: there is no such part. */
 json_t *fr_json_load_cut(const char *text, size_t length);
 
-/* Returns true for a string that stands for itself, and not for a wide integer. */
+/* Returns true for a text. A wide integer is stored as a string too, but is not a text. */
 bool fr_is_json_text(const json_t *value);
 
 /* Returns true if a value contains a wide integer anywhere. */

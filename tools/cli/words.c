@@ -32,8 +32,8 @@ bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted
     return has_word(list, wanted, wanted_length, strncasecmp);
 }
 
-/* Computes the optimal string alignment distance: the number of insertions, deletions, replacements, and swaps of
- * neighbours. Only three rows of the table are kept at a time. */
+/* Computes the optimal string alignment distance. It is the least number of insertions, deletions, replacements, and
+ * swaps of neighbours that turn one word into the other. Only three rows of the table are kept at a time. */
 size_t fr_word_distance(const char *a, const char *b) {
     enum { LONGEST = 64 };
     size_t rows[3][LONGEST + 1], n = strlen(a), m = strlen(b);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Returns true if a line has only blanks. A NUL is not a blank, so the JSON reader refuses a line that has one. */
+/* Returns true if a line has only blanks. A NUL is not a blank, so a line with a NUL goes to the JSON reader, which
+ * refuses it. */
 static bool is_blank(const char *line, size_t length) {
     enum { BLANKS = 3 };
     while (length && memchr(" \t\r", line[length - 1], BLANKS)) length--;

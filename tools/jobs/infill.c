@@ -1,10 +1,11 @@
-/* Builds the prompt for filling in code (infill.h): first the other files, and then
+/* Builds the prompt for filling in code (infill.h). It has the other files first, and then
  *
  *     PREFIX input_prefix prompt SUFFIX input_suffix MIDDLE
  *
  * The words in capitals are control tokens, which are found by their texts. The other files have the form that
- * Qwen2.5-Coder's report (arXiv 2409.12186) gives to a repository: REPOSITORY and the repository's name, then for each
- * file SEPARATOR, the file's name and its text. The texts of a request are tokenized without control tokens. */
+ * Qwen2.5-Coder's report (arXiv 2409.12186) gives to a repository. It begins with REPOSITORY and the repository's name.
+ * Then each file has SEPARATOR, the file's name and the file's text. When a request's texts are tokenized, control
+ * tokens are not recognized in them. */
 #include "tools/jobs/infill.h"
 
 #include <stdarg.h>
@@ -19,7 +20,7 @@
 
 enum { PREFIX, SUFFIX, MIDDLE, REPOSITORY, SEPARATOR, TOKENS };
 
-/* The texts of the control tokens in each family of models; NULL: the family has no such token. */
+/* The texts of the control tokens, one line for each family of models. NULL: the family has no such token. */
 static const char *const spellings[][TOKENS] = {
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"},
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", NULL, "<|file_separator|>"},
@@ -59,8 +60,8 @@ static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
 }
 
-/* Finds the family whose tokens the model knows. The model must have the family's first three tokens. If several
- * families fit, the one is chosen of which the model has the most tokens. */
+/* Finds the family whose control tokens the model has. The model must have the family's first three tokens. If several
+ * families fit, the family with the most tokens in the model is chosen. */
 static bool find_tokens(infill *in) {
     size_t best = 0;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -78,7 +79,8 @@ static void put(infill *in, int32_t id) {
     if (id >= 0) json_array_append_new(in->prompt, json_integer(id));
 }
 
-/* Adds the tokens of a text. add_special: the tokens that the tokenizer puts before every text are added too. */
+/* Adds the tokens of a text. add_special: the tokens that the tokenizer puts at the beginning of every text are added
+ * too. */
 static bool put_text(infill *in, const char *text, size_t length, bool add_special) {
     int32_t *ids;
     size_t count;
@@ -98,8 +100,8 @@ static bool put_member(infill *in, const json_t *body, const char *key) {
     return put_text(in, json_string_value(text), json_string_length(text), false);
 }
 
-/* Adds a line with a file's name. If the model has no separator token, a line that is rare in code is added instead,
- * and the name is left out. */
+/* Adds a line with a file's name. If the model has no separator token, the name is left out, and a line that is rare in
+ * code is added instead. */
 static bool put_name(infill *in, const char *name) {
     static const char cut[] = "\n\n--- snippet ---\n\n";
     if (in->ids[SEPARATOR] < 0) return put_text(in, cut, strlen(cut), false);
@@ -142,8 +144,9 @@ static bool put_all(infill *in, const json_t *body) {
 
 /* ------------------------------------------------------------------------------------------------------------- body */
 
-/* Removes members that editors send for llama.cpp and that are not built: a sampler for infilling, and limits of
- * indentation and time. Then the reply is limited only by the other members, such as n_predict. */
+/* Removes members that editors send for llama.cpp and that are not implemented here. They are a sampler for infilling,
+ * and limits of indentation and time. Without them, the reply is limited only by the remaining members, such as
+ * n_predict. */
 static void drop_hints(json_t *body) {
     static const char *const keys[] = {"input_prefix", "input_suffix", "input_extra", "n_indent", "t_max_prompt_ms"};
     json_t *samplers = json_object_get(body, "samplers");

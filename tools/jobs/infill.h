@@ -1,9 +1,9 @@
-/* Reads requests to /infill, which ask for the code between a prefix and a suffix, for models that were trained to
- * fill in code.
+/* Reads requests to /infill, which ask for the code between a prefix and a suffix, for models that were trained to fill
+ * in code.
  *
- * In: {"input_prefix", "input_suffix", "input_extra": [{"filename", "text"}], "prompt"} and the members of
- * /completion, as llama.cpp's server has them. Out: the body of a request to /completion whose prompt is ids; or false
- * if the request is refused, with the reason in `error`. */
+ * In: {"input_prefix", "input_suffix", "input_extra": [{"filename", "text"}], "prompt"} and the members of /completion,
+ * with the same names as in llama.cpp's server. Out: the body of a request to /completion whose prompt is ids. If the
+ * request is refused, the result is false, and `error` has the reason. */
 #ifndef FR_TOOLS_JOBS_INFILL_H
 #define FR_TOOLS_JOBS_INFILL_H
 
@@ -13,7 +13,7 @@
 
 enum { FR_INFILL_ERROR = 256 };
 
-/* Returns true if the tokenizer has the tokens for filling in code. A tokenizer of NULL has none. */
+/* Returns true if the tokenizer has the tokens for filling in code. Returns false if the tokenizer is NULL. */
 bool fr_infill_can(const fr_tokenizer *tokenizer);
 
 /* Turns the body of a request to /infill into that of a request to /completion. tokenizer: NULL if the model has

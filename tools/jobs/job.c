@@ -33,7 +33,7 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
     if (status == FR_OK) status = fr_adapters_use(&job->setting->loaded->adapters, job->adapter_scales, job->session);
     if (status == FR_OK && kept) {
         status = fr_session_restore_bytes(job->session, kept, size);
-        if (status == FR_INPUT) status = FR_OK; /* the kept session had other adapters, so it is not used */
+        if (status == FR_INPUT) status = FR_OK; /* the kept session was run with other adapters, so it is not used */
     }
     if (status == FR_OK && job->picture_count) {
         if (job->pause) fr_session_set_abort(job->session, job->pause, job->pause_context);
@@ -80,8 +80,8 @@ fr_status fr_job_leave(const fr_job *job) {
     return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
-/* Reads the request in the job's form. The settings are read first: rendering a conversation makes the prompt, and
- * needs the settings. */
+/* Reads the request in the job's form. The settings are read before the prompt, because rendering a conversation to a
+ * prompt needs the settings. */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
@@ -106,7 +106,7 @@ void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, c
     if (!job->options) fr_job_refuse(job, FR_MEMORY, "out of memory: options");
 }
 
-/* Removes fields that are null. Clients and data frames write null for a field that was not set, so null means
+/* Removes fields that are null. Clients and data frames write null for a field that was not set, so null counts as
  * missing. */
 static void drop_nulls(json_t *object) {
     const char *key;
@@ -115,8 +115,8 @@ static void drop_nulls(json_t *object) {
     json_object_foreach_safe(object, next, key, value) if (json_is_null(value)) json_object_del(object, key);
 }
 
-/* Reads all of a job, but does not open its session. The session needs an engine, and the engine's size depends on all
- * lines. */
+/* Reads a job completely, but does not open its session. A session needs an engine, and the size of the engine depends
+ * on all lines. */
 static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
     json_error_t error;
     fr_job_text read = fr_job_text_read(line->text, line->length, &error);
@@ -188,7 +188,7 @@ bool fr_job_next_choice(fr_job *job) {
 }
 
 fr_round fr_job_round(const fr_job *job, int32_t *ids) {
-    /* with a limit of 0 only the prompt is run, to get its log-probabilities */
+    /* With a limit of 0 only the prompt is run. This is done to get the prompt's log-probabilities. */
     size_t limit = job->most == 0 ? 0 : fr_reply_room(&job->reply);
     return (fr_round){.session = job->session, .ids = ids, .limit = limit};
 }
@@ -234,7 +234,7 @@ char *fr_job_behind_id(const char *begin, const char *id, const json_t *rest) {
     return line;
 }
 
-/* Makes the answer in forerun's own form. A line that was skipped has no session, so its answer has no
+/* Makes the answer in forerun's own form. If the line was skipped, it has no session, so its answer has no
  * log-probabilities and no figures. */
 static json_t *plain_answer(fr_job *job) {
     json_t *answer = json_object();
@@ -274,7 +274,7 @@ void fr_job_end(fr_job *job) {
     fr_session_close(job->session);
     fr_job_drop_grammar(job);
     fr_job_drop_budget(job);
-    if (!job->sharers || --*job->sharers == 0) { /* no other job shares the prompt and its pictures */
+    if (!job->sharers || --*job->sharers == 0) { /* this is the last job that shares the prompt and its pictures */
         free(job->sharers);
         while (job->picture_count) fr_picture_close(job->pictures[--job->picture_count]);
         fr_prompt_free(&job->prompt);

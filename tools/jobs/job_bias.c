@@ -1,5 +1,5 @@
-/* Reads "logit_bias" of a line or a request (job_parts.h): {"ID": bias, ...}, or llama.cpp's [[ID, bias | false],
- * ...]. In a server's request a text may stand in place of an ID; it means each of the text's tokens. */
+/* Reads "logit_bias" of a line or a request (job_parts.h): {"ID": bias, ...}, or llama.cpp's [[ID, bias | false], ...].
+ * In a server's request a text may be given instead of an ID. Then the bias holds for each token of the text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ static bool add_id(fr_job *job, int64_t id, const json_t *bias) {
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_LOGIT_BIAS, text));
 }
 
-/* Adds the bias for each token of a text, which is tokenized without the tokens that begin a text. */
+/* Adds the bias for each token of a text. The text is tokenized without the tokens that the tokenizer puts at the
+ * beginning of every text. */
 static bool add_tokens(fr_job *job, const char *text, size_t length, const json_t *bias) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     int32_t *ids;

@@ -12,12 +12,14 @@ struct fr_job_budget {
     /* Says what a budget does if the model's reasoning can't be ended early. If true, the budget is ignored. If false,
      * the request is refused. */
     bool if_built;
-    fr_lab_reply_budget *budget; /* NULL: not made yet, or the model has no reasoning */
+    fr_lab_reply_budget *budget; /* NULL: the budget is not made yet, or the model has no reasoning */
 };
 
-#define IF_BUILT "reasoning_budget_if_built" /* for clients that have to send a budget */
+/* set for clients that always send a budget, even if the user has not asked for one */
+#define IF_BUILT "reasoning_budget_if_built"
 
-/* Reads a member that gives a budget. If several members give one, the last one counts. Only a chat has reasoning. */
+/* Reads a member that gives a budget. If several members give one, the last one is used. The budget matters only in a
+ * chat, because only a chat has reasoning. */
 bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number of tokens, or -1", key);

@@ -33,7 +33,7 @@ json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offse
     return logprobs;
 }
 
-/* Makes the message. Its content is null if the reply consists of calls only. */
+/* Makes the message. If the reply consists only of calls, its content is null. */
 static json_t *message_of(fr_job *job) {
     json_t *message = json_object();
     fr_job_check(job, fr_reply_view_add(&job->view, message));

@@ -50,8 +50,8 @@ bool fr_job_take_suffix(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Decides how many choices are generated: n, or best_of if best_of is more than n. With such a best_of, the answer
- * shows only the n choices with the highest mean log-probability. */
+/* Decides how many choices are generated. The number is n, or best_of if best_of is larger than n. If best_of is
+ * larger, the answer shows only the n choices with the highest mean log-probability. */
 bool fr_job_settle_choices(fr_job *job, bool streams) {
     size_t most = job->shown, n = job->each;
     job->shown = 0;
@@ -95,7 +95,7 @@ size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth) {
             before += likely[other] > likely[i] || (likely[other] == likely[i] && other < i);
         if (before == nth) return i;
     }
-    return 0; /* the mean log-probability is NaN, so no choice is likelier than another */
+    return 0; /* reached if a mean log-probability is NaN, because then no comparison is true */
 }
 
 /* ------------------------------------------------------------------------------------------------ choices of a line */
@@ -104,7 +104,8 @@ size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth) {
 struct fr_job_ended {
     json_t *wholes[FR_CHOICES_MAX];
     double likely[FR_CHOICES_MAX];
-    size_t count, ids;  /* count: number of choices that have ended; ids: number of ids of these choices */
+    /* count: number of choices that have ended. ids: number of ids that these choices have together */
+    size_t count, ids;
     fr_figures figures; /* sums of the figures of the choices that have ended */
 };
 

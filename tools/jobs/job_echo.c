@@ -17,7 +17,7 @@ static fr_status take_id(void *context, int32_t id, float own, const int32_t *id
     return FR_OK;
 }
 
-/* Starts to score the prompt. All ids but the first get log-probabilities, because no row predicts the first id. */
+/* Starts to score the prompt. Each id gets a log-probability, except the first id, because no row predicts it. */
 fr_status fr_job_echo_begin(fr_job *job) {
     const fr_prompt *prompt = &job->prompt;
     const fr_model *model = job->setting->loaded->model;
@@ -32,7 +32,7 @@ fr_status fr_job_echo_begin(fr_job *job) {
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Gives the prompt's text as it was sent. For a prompt of ids it gives the text of the ids. */
+/* Gives the prompt's text as it was sent. If the prompt was sent as ids, gives the text of these ids. */
 json_t *fr_job_echo_text(const fr_job *job) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     char *text = NULL;
@@ -45,9 +45,9 @@ json_t *fr_job_echo_text(const fr_job *job) {
     return prompt;
 }
 
-/* Makes the log-probabilities of the prompt. Offsets count from the beginning of the text as it was sent. The
- * tokenizer may put a <bos> or a blank before that text. The tokens then have more text than was sent, so their
- * offsets are shifted. */
+/* Makes the log-probabilities of the prompt. The tokenizer may put a <bos> or a blank before the text that was sent.
+ * The tokens then have more text than was sent. Offsets count from the beginning of the text that was sent, so they are
+ * shifted. */
 json_t *fr_job_echo_logprobs(const fr_job *job, const fr_reply *echoed, size_t *offset) {
     size_t printed = 0, i;
     json_t *lists, *text = fr_job_echo_text(job), *at;

@@ -18,8 +18,8 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
     return false;
 }
 
-/* Returns the part of an error line after the option's name ("top-k must be ..."). A line that does not begin with an
- * option's name is returned unchanged. */
+/* Returns the part of an error line after the option's name, such as "must be ..." for "top-k must be ...". If the line
+ * does not begin with an option's name, the whole line is returned. */
 static const char *behind_option(const char *line) {
     size_t length = strcspn(line, " :");
     for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
@@ -29,8 +29,8 @@ static const char *behind_option(const char *line) {
     return line;
 }
 
-/* Refuses the job with the library's error line. A server's client knows neither options nor paths. So the option's
- * name is replaced by the member's name, and the model's path by the model's name. */
+/* Refuses the job with the library's error line. A server's client knows neither the command's options nor its paths.
+ * So the line gets the member's name instead of the option's name, and the model's name instead of the model's path. */
 bool fr_job_check(fr_job *job, fr_status status) {
     if (status == FR_OK) return true;
     const fr_job_setting *setting = job->setting;

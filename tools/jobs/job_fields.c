@@ -27,7 +27,7 @@ bool fr_job_take_switch(fr_job *job, const char *key, const json_t *value) {
 static bool take_stop(fr_job *job, const char *key, const json_t *value) {
     const char *text = json_string_value(value);
     if (!text) return fr_job_refuse(job, FR_USAGE, "%s must be texts", key);
-    if (json_string_length(value) == 0) return true; /* "" means no stop string, which some clients send */
+    if (json_string_length(value) == 0) return true; /* "" means no stop string; some clients send it */
     if (strlen(text) != json_string_length(value)) return fr_job_refuse(job, FR_USAGE, "%s has a NUL in it", key);
     if (job->stop_count == FR_STOPS_MAX) return fr_job_refuse(job, FR_USAGE, "%s may have %d texts", key, FR_STOPS_MAX);
     job->stops[job->stop_count++] = text;

@@ -15,7 +15,7 @@ struct fr_job_grammar {
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Stores the source of the job's grammar, and takes over `text`. */
+/* Stores the source of the job's grammar, and takes ownership of `text`. */
 static bool keep(fr_job *job, const char *member, fr_grammar_kind kind, char *text, size_t length) {
     if (job->grammar) {
         free(text);
@@ -42,7 +42,7 @@ static bool take_schema(fr_job *job, const char *member, const json_t *value) {
     return keep(job, member, FR_GRAMMAR_JSON_SCHEMA, text, strlen(text));
 }
 
-/* Reads a grammar. An empty text means that there is none, as in llama.cpp's server. */
+/* Reads a grammar. An empty text means that there is no grammar, as in llama.cpp's server. */
 bool fr_job_take_grammar(fr_job *job, const char *key, const json_t *value) {
     (void)key;
     return fr_job_is_word(value, "") || take_text(job, "grammar", FR_GRAMMAR_GBNF, value);
@@ -58,8 +58,8 @@ bool fr_job_take_json_schema(fr_job *job, const char *key, const json_t *value) 
     return take_schema(job, "json_schema", value);
 }
 
-/* Reads a format of type "json_object", which allows any object. If the format also has a schema, as in llama.cpp's
- * server, it allows only objects of that schema. */
+/* Reads a format of type "json_object". It allows any object. If the format also has a schema, as llama.cpp's server
+ * accepts it, only objects that follow the schema are allowed. */
 static bool take_any_object(fr_job *job, const json_t *format) {
     const json_t *schema = json_object_get(format, "schema");
     if (schema && !json_is_null(schema)) return take_schema(job, "response_format.schema", schema);
@@ -85,22 +85,22 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);
 }
 
-/* Gives the name of a tool, or of the tool that a choice names; NULL if there is none. The name is inside "function",
- * or beside "type". */
+/* Gives the name of a tool, or of the tool that a choice names. The name is inside "function", or next to "type". NULL:
+ * there is no name. */
 static const char *name_of(const json_t *tool) {
     const json_t *inner = json_object_get(tool, "function");
     return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
 }
 
-/* Gives the object that has the "mode" and the "tools" of a tool choice of type "allowed_tools". It is the choice's
- * member "allowed_tools", or the choice itself. NULL for any other choice. */
+/* Gives the object with "mode" and "tools" of a tool choice whose type is "allowed_tools". The object is the choice's
+ * member "allowed_tools" if it has one, otherwise the choice itself. NULL: the choice has another type. */
 static const json_t *allowed_tools(const json_t *choice) {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
 }
 
-/* Forces the reply to call a tool. Unless the request asks for several calls, the reply ends after its first call,
- * because many clients read only one call. */
+/* Forces the reply to call a tool. The reply ends after its first call, because many clients read only one call. If the
+ * request asks for several calls, it goes on. */
 static bool must_call(fr_job *job) {
     job->must_call = true;
     job->one_call = !job->several;
@@ -187,8 +187,8 @@ bool fr_job_make_grammar(fr_job *job) {
     bool reply = job->prompt.rendered.text && !job->continues, ends;
     if (status == FR_OK && reply) status = open_reply(job, g, tree);
     if (status == FR_OK && !reply) status = fr_grammar_open(tree, g->kind, g->text, g->length, &g->grammar);
-    /* The first mask may take some milliseconds. It is computed here, because the engine's thread has other texts to
-     * run. */
+    /* The first mask may take some milliseconds. It is computed here in the request's thread, because the engine's
+     * thread has other texts to run. */
     const uint64_t *bits;
     if (status == FR_OK) status = fr_grammar_allowed(g->grammar, NULL, 0, &bits, &ends);
     return status == FR_OK || fr_job_refuse(job, status, "%s: %s", g->member, fr_last_error());

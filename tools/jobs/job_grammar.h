@@ -1,9 +1,10 @@
 /* Restricts a request's text by a grammar, a regular expression or a JSON schema.
  *
- * In: the members "grammar", "json_schema", "regex" and "response_format" of a line or a body, "tool_choice" and
- * "parallel_tool_calls" of a chat, as job_parts.h reads them; a prompt. Out: a grammar for the job's session. A job
- * has at most one grammar, which its copies share. In a chat only the content of the reply must follow the grammar:
- * there may be reasoning before it, and the reply may call tools instead. */
+ * In: the prompt, and the members that ask for a restriction. These are "grammar", "json_schema", "regex" and
+ * "response_format" of a line or a body, and "tool_choice" and "parallel_tool_calls" of a chat (job_parts.h). Out: a
+ * grammar for the job's session. A job has at most one grammar, which its copies share. In a chat only the content of
+ * the reply must follow the grammar. There may be reasoning before the content, and the reply may call tools instead of
+ * having content. */
 #ifndef FR_TOOLS_JOBS_JOB_GRAMMAR_H
 #define FR_TOOLS_JOBS_JOB_GRAMMAR_H
 
@@ -15,15 +16,15 @@ typedef struct fr_job_grammar fr_job_grammar;
  * refused, with an error that names the member. */
 bool fr_job_make_grammar(fr_job *job);
 
-/* Gives in *kept the tools of the request that "tool_choice" allows; the caller frees the list. Returns false if
- * "tool_choice" allows a tool that the request doesn't have. */
+/* Finds the tools of the request that "tool_choice" allows, and sets *kept to a list of them, which the caller frees.
+ * Returns false if "tool_choice" allows a tool that the request doesn't have. */
 bool fr_job_keep_allowed_tools(fr_job *job, const json_t *tools, json_t **kept);
 
-/* Sets the grammar in the job's session, if there is one. */
+/* Sets the grammar in the job's session. Without a grammar it does nothing. */
 fr_status fr_job_set_grammar(const fr_job *job);
 
-/* fr_job_hold_grammar adds a holder, for a copy of the job that shares the grammar. fr_job_drop_grammar removes one
- * when a job ends. */
+/* fr_job_hold_grammar is called if a copy of the job shares the grammar, and counts one more holder.
+ * fr_job_drop_grammar is called when a job ends, and counts one holder less. */
 void fr_job_hold_grammar(fr_job *job);
 void fr_job_drop_grammar(fr_job *job);
 

@@ -12,7 +12,7 @@
 
 enum { ID_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL };
 
-/* Parses the line with null instead of its id, because the id may be a number that the parser can't represent. */
+/* Parses the line with null in place of its id, because the id may be a number that the parser can't represent. */
 static json_t *read_without(const char *line, size_t length, const char *id, size_t size, json_error_t *error) {
     const char *behind = id + size;
     char *rest;
@@ -38,7 +38,7 @@ static bool is_number(const char *text) {
     return is;
 }
 
-/* Gives a copy of the id's text if it is valid JSON, else NULL. */
+/* If the id's text is valid JSON, gives a copy of the text. Otherwise gives NULL. */
 static char *keep_id(const char *id, size_t size, json_error_t *error) {
     json_t *alone = json_loadb(id, size, ID_FLAGS, error);
     char *text = fr_resize(NULL, size + 1, 1);

@@ -1,5 +1,5 @@
-/* Reads fields of other services that have another name here, or none (job_parts.h): fields of vLLM, and fields by
- * which DeepSeek, Qwen and OpenRouter switch reasoning off. */
+/* Reads fields that other services have and that forerun's own form lacks or names differently (job_parts.h). They are
+ * fields of vLLM, and the fields with which DeepSeek, Qwen and OpenRouter switch reasoning off. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ bool fr_job_take_guided_choice(fr_job *job, const char *key, const json_t *value
     return taken;
 }
 
-/* Reads a JSON schema, which some clients send as a string. */
+/* Reads a JSON schema. Some clients send the schema as a string that contains JSON. */
 bool fr_job_take_guided_json(fr_job *job, const char *key, const json_t *value) {
     json_error_t error;
     json_t *read =
@@ -88,8 +88,8 @@ bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Reads vLLM's repetition penalty. It covers all tokens, including the prompt's. If the request also has llama.cpp's
- * "repeat_last_n", it covers only as many tokens as that member says. */
+/* Reads vLLM's repetition penalty. It covers all tokens, including the tokens of the prompt. If the request also has
+ * llama.cpp's "repeat_last_n", the penalty covers only that many of the last tokens. */
 bool fr_job_take_repetition(fr_job *job, const char *key, const json_t *value) {
     const json_t *last = json_object_get(job->request, "repeat_last_n");
     if (!json_is_number(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a number", key);
@@ -126,7 +126,7 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
 
 /* ------------------------------------------------------------------------------------------ least number of tokens */
 
-/* Forbids the ids that would end the reply, until the reply is long enough. This function is a mask of the job's
+/* Forbids the ids that would end the reply, as long as the reply is too short. This function is a mask of the job's
  * session. */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
@@ -157,14 +157,15 @@ fr_status fr_job_lift_least(const fr_job *job) {
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
-/* Reads Qwen's "enable_thinking", which may be beside the messages instead of in "chat_template_kwargs". */
+/* Reads Qwen's "enable_thinking". Clients may send it as a member of the body instead of inside
+ * "chat_template_kwargs". */
 bool fr_job_take_enable_thinking(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     fr_json_put(job->settings, "enable_thinking", json_incref((json_t *)(uintptr_t)value));
     return true;
 }
 
-/* Reads DeepSeek's and GLM's "thinking": {"type": "enabled" or "disabled"}. */
+/* Reads DeepSeek's and GLM's "thinking", which is {"type": "enabled"} or {"type": "disabled"}. */
 bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
     const json_t *type = json_object_get(value, "type");
     bool off = fr_job_is_word(type, "disabled");

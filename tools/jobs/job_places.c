@@ -47,7 +47,8 @@ void fr_job_places_take(fr_job_places *p) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Gives the next line to begin. Returns false if there is none, or if none may begin because pages are short. */
+/* Gives the next line to begin. Returns false if there is no such line, or if no line may begin because too few pages
+ * of the KV cache are free. */
 static bool take_line(fr_job_places *p, fr_job_line *line) {
     if (p->crowded) return false;
     if (p->aside_count) {
@@ -66,7 +67,8 @@ static void end_job(fr_job_places *p, size_t place) {
     p->crowded = false;
 }
 
-/* Returns true if the job has ended. If its line asks for more choices, the next one is begun instead. */
+/* Returns true if the job has ended. If its line asks for more choices, the job has not ended: the next choice is begun
+ * instead. */
 static bool has_ended(fr_job *job) {
     while (job->ended)
         if (!fr_job_next_choice(job)) return true;
@@ -83,8 +85,9 @@ void fr_job_places_fill(fr_job_places *p) {
     }
 }
 
-/* Swaps out the last of the lines that are being run, because no line has found a page. That line gives up its pages
- * and begins again later. A line that runs alone has all pages, so the first line is never swapped out. */
+/* Swaps out a line, because none of the lines that are being run has found a free page of the KV cache. The last of
+ * these lines gives up its pages and begins again later. A line that runs alone can use all pages, so the first line is
+ * never swapped out. */
 static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     size_t last = places[0];
     for (size_t i = 1; i < count; i++)
@@ -96,8 +99,8 @@ static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     p->crowded = true;
 }
 
-/* Runs one round. If a line finds no page and other lines run, the line waits, because pages become free when the
- * other lines end. */
+/* Runs one round. If a line finds no free page of the KV cache while other lines run, that line waits, because pages
+ * become free when the other lines end. */
 int fr_job_places_round(fr_job_places *p, size_t *under_way) {
     size_t count = 0, waiting = 0, places[FR_SESSIONS_MAX];
     for (size_t place = 0; place < p->count; place++) {

@@ -1,4 +1,5 @@
-/* Makes the ids of a prompt: from ids, from a text, or from a conversation by the chat template (job_parts.h). */
+/* Makes the ids of a prompt (job_parts.h). The prompt is given as ids, as a text, or as a conversation, which the chat
+ * template renders. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "tools/jobs/infill.h"
 #include "tools/jobs/job_parts.h"
 
-#define NORMALIZED 4 /* a tokenizer's normalizer divides the length of a text by at most this number */
+#define NORMALIZED 4 /* a tokenizer's normalizer makes a text shorter by at most this factor */
 
 static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     fr_prompt *prompt = &job->prompt;
@@ -23,8 +24,8 @@ static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     return true;
 }
 
-/* Refuses a prompt that has too many bytes to fit the context. It is refused before it is tokenized, which could take
- * seconds. */
+/* Refuses a prompt that has too many bytes to fit the context. This is checked before tokenizing, because tokenizing
+ * such a prompt could take seconds. */
 static bool check_bytes(fr_job *job, size_t bytes) {
     const fr_job_setting *setting = job->setting;
     size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
@@ -58,8 +59,8 @@ static bool converse(fr_job *job, const json_t *messages) {
     return tokenize(job);
 }
 
-/* Refuses messages with unknown parts. A template would silently leave them out, and the reply would answer something
- * else. */
+/* Refuses messages that have unknown parts. A template would silently leave out such parts, and the model would answer
+ * a different question. */
 static bool check_parts(fr_job *job, const json_t *messages) {
     const char *other;
     const fr_model *model = job->setting->loaded->model;
@@ -112,8 +113,8 @@ static bool take_text(fr_job *job, const json_t *text) {
     return tokenize(job);
 }
 
-/* Makes the text of an object with "multimodal_data" the prompt. llama.cpp's clients mark the place of each picture in
- * the text with llama.cpp's own mark. There must be one mark for each picture. */
+/* Makes the prompt from an object with "multimodal_data". llama.cpp's clients put llama.cpp's own mark into the text at
+ * the place of each picture. There must be one mark for each picture. */
 static bool take_text_with_media(fr_job *job, const json_t *text) {
     size_t marks = 0;
     if (!json_is_string(text))
@@ -145,7 +146,8 @@ bool fr_job_take_around(fr_job *job, const json_t *prompt) {
     return taken;
 }
 
-/* Reads the prompt of a line in OpenAI's form: a text, ids, or an array with one text or one list of ids. */
+/* Reads the prompt of a line in OpenAI's form. It is a text, a list of ids, or an array that contains one text or one
+ * list of ids. */
 static bool take_prompt_of_request(fr_job *job, const json_t *prompt) {
     const json_t *first = json_array_get(prompt, 0);
     if (!json_is_array(prompt)) return job->suffix ? fr_job_take_around(job, prompt) : take_text(job, prompt);
@@ -175,7 +177,8 @@ static void append(fr_prompt *prompt, const int32_t *ids, size_t count, size_t *
     prompt->count += count;
 }
 
-/* Reads an array of texts and ids. Only a text that comes first gets the tokens that begin a text. */
+/* Reads an array of texts and ids. If a text comes first, it gets the tokens that the tokenizer puts at the beginning
+ * of every text. Later texts don't. */
 static bool take_pieces(fr_job *job, const json_t *pieces) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     size_t room = 0, count;

@@ -1,7 +1,7 @@
 /* Reads a line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}. The body
  * is that of a request to the url. A server reads the members of its requests here too (tools/serve/request_fields.c).
- * A member that is null counts as missing. A member that would change the reply is either applied or refused. Only
- * members about who sent a request or how it is stored are ignored. */
+ * A member that is null counts as missing. A member that would change the reply is either applied or refused. The only
+ * members that are ignored say who sent a request or how it is stored. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -17,8 +17,8 @@ static bool take_model(fr_job *job, const char *key, const json_t *value) {
     return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
 }
 
-/* Reads the largest number of ids of a reply. If several members give it, the first of these counts: n_predict,
- * max_completion_tokens, max_tokens. */
+/* Reads the largest number of ids of a reply. Several members can give it. If a request has more than one of them, the
+ * first in this order is used: n_predict, max_completion_tokens, max_tokens. */
 bool fr_job_take_most(fr_job *job, const char *key, const json_t *value) {
     static const char *const names[] = {"n_predict", "max_completion_tokens", "max_tokens"};
     bool passed_over = false;
@@ -49,8 +49,8 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* Reads the tools. Tools that "tool_choice" forbids (all of them if it is "none") are not shown to the model, so that
- * it can't call them. */
+/* Reads the tools. Tools that "tool_choice" forbids are not shown to the model, so that the model can't call them.
+ * "none" forbids all tools. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     json_t *kept;
     if (fr_job_is_word(json_object_get(job->request, "tool_choice"), "none")) return true;
@@ -137,8 +137,8 @@ fr_job_take_field *fr_job_member(const fr_job *job, const char *key) {
     return i < count ? fields[i].take : fr_job_sampler(key);
 }
 
-/* Refuses integers that are too large for 64 bits. Members that a template renders may have them: the template writes
- * them unchanged. */
+/* Refuses integers that are too large for 64 bits. Members that a template renders may have such integers, because the
+ * template writes them unchanged. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value) {
     static const char *const keys[] = {"messages", "tools", "chat_template_kwargs"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -7,8 +7,8 @@
 #include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
 
-/* Adds a name such as "batch_req_17". It has the line's number and not random digits, so it is the same in every
- * run. */
+/* Adds a name such as "batch_req_17". Instead of random digits the name has the line's number, so it is the same in
+ * every run. */
 static void put_name(json_t *object, const char *key, const char *kind, const fr_job *job) {
     char name[64];
     snprintf(name, sizeof name, "%s%zu", kind, job->row);
@@ -21,7 +21,7 @@ static void put_integer(json_t *object, const char *key, size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------------ reply */
 
-/* Gives the model's name from the request. If the request names no model, gives the path of the model. */
+/* Gives the model's name as the request has it. If the request names no model, gives the path of the model. */
 static json_t *model_of(const fr_job *job) {
     const json_t *asked = json_object_get(job->request, "model");
     const char *path = job->setting->args->text[FR_ARG_MODEL];

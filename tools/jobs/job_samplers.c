@@ -16,7 +16,7 @@ static const struct {
 };
 enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
 
-/* Gives the index of a numeric setting; NUMBERS if there is none with this name. */
+/* Gives the index of the numeric setting with this name. NUMBERS: there is no such setting. */
 static size_t find_number(const char *key) {
     size_t i = 0;
     while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
@@ -36,7 +36,7 @@ static bool set_samplers(fr_job *job, const char *names) {
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SAMPLERS, names));
 }
 
-/* Reads the list of samplers: an array of names, or a text in which each letter stands for one. */
+/* Reads the list of samplers. It is an array of names, or a text in which each letter means a sampler. */
 static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
     char names[256] = "";
     if (fr_job_plain_text(value)) return set_samplers(job, fr_job_plain_text(value));
@@ -51,7 +51,7 @@ static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
     return set_samplers(job, names);
 }
 
-/* Reads the sequence breakers of the DRY sampler, which replace the default ones. */
+/* Reads the sequence breakers of the DRY sampler. They replace the default breakers. */
 static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     fr_option option = FR_OPT_DRY_SEQUENCE_BREAKER;
     if (!json_is_array(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an array of texts", key);

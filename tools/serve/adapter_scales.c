@@ -25,9 +25,9 @@ static bool refuse(char error[ERROR], const char *format, size_t index, size_t n
     return false;
 }
 
-/* Reads a list of scales. Adapters that it does not name get 0. If it names an adapter twice, the last scale counts.
- * The control vectors of the command line stay in use. Returns false if the list is refused; `error` then has the part
- * of the error line after the list's name. */
+/* Reads a list of scales. Adapters that the list does not name get the scale 0. If the list names an adapter twice, the
+ * last scale is used. The control vectors of the command line stay in use. If the list is refused, returns false, and
+ * `error` has the part of the error line that follows the list's name. */
 static bool read_list(const json_t *list, const fr_loaded_adapters *loaded, double scales[FR_LOADED_ADAPTERS_MAX],
                       char error[ERROR]) {
     size_t adapters = loaded->count;

@@ -27,9 +27,9 @@ static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
     request->answered = true;
 }
 
-/* Answers with an error. too_long: the number of the prompt's ids if the prompt exceeds the context, else 0. The
- * error's "code" is the HTTP status. If the prompt is too long, the "code" is a word instead; only llama.cpp's own
- * form keeps the status. */
+/* Answers with an error. too_long: if the prompt exceeds the context, the number of its ids; otherwise 0. Usually the
+ * error's "code" is the HTTP status. If the prompt is too long, the "code" is a word, except in llama.cpp's own form,
+ * which keeps the status. */
 static void fail_by(fr_generation_request *request, fr_status why, const char *message, size_t too_long,
                     size_t context) {
     unsigned http = fr_fault_http(why);
@@ -71,7 +71,7 @@ void fr_answer_began(fr_generation_request *request, fr_choice *choice) {
     if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
     if (request->stream || request->dialect) fr_telling_begin(t);
-    /* reports that no part of the prompt has been run yet */
+    /* tells the client that no part of the prompt has been run yet */
     if (choice->job.session && !choice->job.ended) fr_answer_progress(request, choice);
 }
 
@@ -84,8 +84,8 @@ void fr_answer_progress(fr_generation_request *request, fr_choice *choice) {
     fr_chunk_send_progress(t);
 }
 
-/* Stores the JSON of a choice that has ended, and the mean log-probability of its ids. Both are for an answer that is
- * not a stream. */
+/* Stores the JSON of a choice that has ended, and the mean log-probability of the choice's ids. Both are needed for an
+ * answer that is not a stream. */
 static void take_whole(const fr_generation_request *request, fr_choice *choice, fr_telling *t) {
     size_t index = (size_t)(choice - request->choices);
     const fr_reply *echoed = &request->choices[choice->prompt * request->each].job.echoed;
@@ -118,8 +118,8 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
 
 /* ---------------------------------------------------------------------------------------------------- whole answers */
 
-/* Finds the choice of a prompt that has this position in the answer. Choices have the order in which they were
- * started. With "best_of", they are ordered by likelihood, the likeliest first. */
+/* Finds the choice of a prompt that has this position in the answer. Usually choices have the order in which they were
+ * started. With "best_of" the likeliest choice comes first. */
 static const fr_choice *choice_at(const fr_generation_request *request, size_t prompt, size_t position) {
     const fr_choice *first = request->choices + prompt * request->each;
     double likely[FR_CHOICES_MAX];
@@ -140,8 +140,8 @@ static json_t *choices_of(const fr_generation_request *request) {
     return choices;
 }
 
-/* Makes the answer of a request that does not stream. In llama.cpp's form an answer is a list of choices, or the
- * choice itself if there is only one. */
+/* Makes the answer of a request that does not stream. In llama.cpp's form the answer is a list of choices. If there is
+ * only one choice, the answer is that choice. */
 static json_t *whole_of(const fr_generation_request *request) {
     if (request->dialect) return request->dialect->whole(request->choices[0].telling);
     json_t *choices = choices_of(request);
@@ -158,7 +158,7 @@ static json_t *whole_of(const fr_generation_request *request) {
     return answer;
 }
 
-/* Returns true if all choices are complete. Some are not if the server was told to stop. */
+/* Returns true if all choices are complete. If the server is being stopped, some of them may not be. */
 static bool is_whole(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++)
         if (!request->choices[i].finished) return false;
@@ -184,8 +184,8 @@ void fr_answer_end(fr_generation_request *request) {
     request->answered = true;
 }
 
-/* Sends a ping. If the answer has not begun, because the prompt is still being run, this begins the stream. A later
- * error is then sent as the last event of the stream. */
+/* Sends a ping in a stream. While the prompt is still being run, the answer may not have begun. Then the ping begins
+ * the stream. If an error follows, it is sent as the last event of the stream. */
 void fr_answer_ping(fr_generation_request *request) {
     if (!request->stream || request->answered) return;
     if (!request->dialect)

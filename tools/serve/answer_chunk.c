@@ -21,7 +21,7 @@ json_t *fr_answer_object(const fr_generation_request *request, const char *objec
 
 /* ---------------------------------------------------------------------------------------------------------- a chunk */
 
-/* Makes the object of a chunk that contains this choice. NULL: the chunk has no choice. */
+/* Makes the object of a chunk that contains this choice. choice: NULL if the chunk has no choice. */
 static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     json_t *choices = json_array();
     if (choice) json_array_append_new(choices, choice);
@@ -42,7 +42,7 @@ static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, c
     return choice;
 }
 
-/* Sends the role, with which the stream of each choice of a chat begins. */
+/* Begins the stream of a choice. In a chat the stream begins with the role. */
 static void begin(fr_telling *t) {
     if (t->begun) return;
     t->begun = true;
@@ -53,8 +53,8 @@ static void begin(fr_telling *t) {
     fr_answer_send(t->request, object_of(t->request, choice_of(t, role, json_null(), NULL)));
 }
 
-/* Sends an echoed prompt before the first text of the reply. It can't be sent earlier, because its log-probabilities
- * are known only after it has been run. */
+/* Sends an echoed prompt before the first text of the reply. The prompt can't be sent earlier, because its
+ * log-probabilities are known only after it has been run. */
 static void send_echo(fr_telling *t) {
     const fr_job *job = &t->choice->job;
     const fr_reply *echoed = &t->request->choices[t->choice->prompt * t->request->each].job.echoed;
@@ -75,8 +75,8 @@ static void put_drafted(const fr_telling *t, json_t *chunk) {
         fr_json_put(chunk, "drafted", json_boolean(t->drafted));
 }
 
-/* Makes a chunk in OpenAI's form. Its timings are left out if a last chunk will have the figures of all choices
- * together. */
+/* Makes a chunk in OpenAI's form. The last chunk of a choice has its timings. They are left out if a further chunk will
+ * have the figures of all choices together. */
 static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const fr_job *job = &t->choice->job;
     bool news = t->ids < ids && job->best >= 0;

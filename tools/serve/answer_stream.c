@@ -14,8 +14,8 @@ void fr_answer_send_line(fr_generation_request *request, const char *line) {
     fr_http_exchange_write(request->exchange, line, strlen(line));
 }
 
-/* Sends a JSON text as one event. The text of an event must have no line break. JSON text has none, because JSON
- * escapes line breaks in strings. */
+/* Sends a JSON text as one event. The text of an event must not contain line breaks. JSON text contains none, because
+ * JSON escapes line breaks in strings. */
 void fr_answer_send(fr_generation_request *request, json_t *event) {
     char *json = fr_json_line(event);
     size_t size = strlen(json) + sizeof "data: \n\n";

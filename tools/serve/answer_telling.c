@@ -1,13 +1,13 @@
 /* Sends a job's reply to a stream while it is generated (answer_parts.h).
  *
- * In: bytes of the reply's parts, which come when ids are added to the reply. Out: chunks. Bytes of one part that come
- * from one step are sent as one chunk. An id belongs to the chunk in which its text begins. Text that may be the
- * beginning of a stop string or of a character is held back. Its id is then sent with the later chunk that has the
- * text. */
+ * In: bytes of the reply's parts, which come when ids are added to the reply. Out: chunks. If a step of the session
+ * gives several ids, their bytes that belong to the same part are sent as one chunk. An id belongs to the chunk in
+ * which its text begins. Text that may be the beginning of a stop string or of a character is held back. Its id is then
+ * sent with the later chunk that has the text. */
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/tool_kinds.h"
 
-/* Counts the reply's ids whose text begins within the first `content` bytes of the content. */
+/* Counts the reply's ids whose text begins before the byte at the offset `content` of the content. */
 static size_t ids_within(const fr_telling *t, size_t content) {
     const fr_reply *reply = &t->choice->job.reply;
     size_t ids = t->known;
@@ -23,7 +23,7 @@ static json_t *delta_of(const fr_telling *t) {
     return delta;
 }
 
-/* Sends the collected text. An incomplete character at its end stays for the next chunk. */
+/* Sends the collected text. If it ends with an incomplete character, these bytes stay for the next chunk. */
 static void send_text(fr_telling *t) {
     if (t->text.length == 0) return;
     fr_chunk_send(t, delta_of(t), t->known, false);
@@ -42,7 +42,8 @@ static bool is_drafted(const fr_telling *t, fr_reply_part part, size_t at) {
     return part == FR_REPLY_CONTENT ? job->text.accepted[job->text.written + at] : job->view.accepted;
 }
 
-/* Adds a text. It is split so that the text of each chunk came from accepted drafts entirely, or not at all. */
+/* Adds a text. It is split into chunks so that each chunk's text is either completely from accepted drafts, or
+ * completely not. */
 static void add_runs(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0, end; at < length; at = end) {
         bool drafted = is_drafted(t, part, at);
@@ -64,7 +65,7 @@ static void begin_call(fr_telling *t, const char *id, size_t length) {
     fr_json_put(t->call, "function", json_object());
 }
 
-/* Sends a tool call, which is always one chunk. */
+/* Sends a tool call. A call is always sent as one chunk. */
 static void end_call(fr_telling *t) {
     json_t *delta = json_object(), *calls = json_array();
     json_t *arguments = fr_json_bytes(t->text.bytes ? t->text.bytes : "", t->text.length);
@@ -117,7 +118,7 @@ void fr_telling_begin(fr_telling *t) {
     job->text.context = t;
 }
 
-/* Sends the new part of the reply. A model without a tokenizer has no text, so only ids are sent. */
+/* Sends the new part of the reply. If the model has no tokenizer, there is no text, and only ids are sent. */
 void fr_telling_send(fr_telling *t, bool end) {
     const fr_reply *reply = &t->choice->job.reply;
     if (!t->call) send_text(t);

@@ -14,7 +14,8 @@ static unsigned digit_of(char c) {
     return at ? (unsigned)(at - digits) : 64;
 }
 
-/* Decodes four digits to three bytes, or to fewer if there is padding. The unused bits of the last digit must be 0. */
+/* Decodes four digits to three bytes. With padding there are fewer bytes. The unused bits of the last digit must be
+ * 0. */
 static bool read_group(const char *text, unsigned padding, unsigned char *bytes) {
     unsigned bits = 0;
     for (unsigned i = 0; i < 4; i++) {

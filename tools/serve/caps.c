@@ -1,7 +1,7 @@
 /* Finds out which features a chat template supports (caps.h). It renders small conversations with words that occur
- * nowhere else, and looks for these words in the prompt. The library itself converts contents between text and parts,
- * and arguments between text and objects, so these two features count as supported. All other features depend on the
- * template. */
+ * nowhere else, and looks for these words in the prompt. Two features always count as supported, because the library
+ * itself converts between the forms. These are contents as text or as parts, and arguments as text or as objects. All
+ * other features depend on the template. */
 #include "tools/serve/caps.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ bool fr_caps_reasons(const fr_tokenizer *tokenizer) {
     fr_lab_reply_budget *budget = NULL;
     fr_status status = fr_chat_render(tokenizer, "[" USER "]", NULL, &text);
     if (status == FR_OK) status = fr_lab_reply_budget_open(tokenizer, NULL, &text, 0, 1, &budget);
-    /* marks of reasoning in the template are enough, even if reasoning can't be forced */
+    /* it is enough that the template has marks of reasoning, even if reasoning can't be forced */
     bool reasons = budget || status == FR_UNBUILT;
     fr_lab_reply_budget_close(budget);
     fr_marked_text_free(&text);

@@ -11,8 +11,8 @@
 
 #include "tools/cli/output.h"
 
-/* Returns true if a file's name is that of a GGUF model. Hidden files and vision towers don't count. If a model has
- * several shards, only the first one counts. */
+/* Returns true if a file's name is that of a model in GGUF. Hidden files and vision towers don't count. If a model has
+ * several shards, only its first shard counts. */
 static bool is_gguf(const char *name) {
     size_t length = strlen(name);
     const char *part = strstr(name, "-of-");
@@ -27,7 +27,7 @@ static bool is_published(const char *folder) {
     return stat(config, &file) == 0;
 }
 
-/* Gives the path of the only GGUF file of a folder, which the caller frees; NULL: there is none, or more than one. */
+/* If a folder has exactly one GGUF file, gives its path, which the caller frees. Otherwise gives NULL. */
 static char *only_gguf(const char *folder) {
     DIR *names = opendir(folder);
     char *only = NULL;
@@ -45,8 +45,8 @@ static char *only_gguf(const char *folder) {
     return NULL;
 }
 
-/* Adds a model. If the path is a folder with only one GGUF file, the path of that file is stored, because the model is
- * identified by the file's bytes. */
+/* Adds a model. If the path is a folder with exactly one GGUF file, the path of that file is stored, because a model is
+ * identified by its files' bytes. */
 static void add(fr_catalog *c, const char *path, const char *name) {
     char *file = is_published(path) ? NULL : only_gguf(path);
     c->list = fr_resize(c->list, c->count + 1, sizeof *c->list);

@@ -1,4 +1,4 @@
-/* Lists the models of a server: the one of -m, those of a folder, or those of a list of names.
+/* Lists the models of a server: the model of -m, the models in a folder, or the models in a list of names.
  *
  * In: the command line. Out: for each model its path and the name by which requests ask for it. No model is opened
  * yet. */
@@ -10,7 +10,7 @@
 typedef struct fr_catalog {
     struct fr_catalog_model {
         char *name, *path;
-    } * list; /* [count] the models of a folder are sorted by name; those of a list keep its order */
+    } * list; /* [count] models from a folder are sorted by name; models from a list keep the list's order */
     size_t count;
 } fr_catalog;
 

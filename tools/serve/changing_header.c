@@ -6,12 +6,12 @@
 
 #include "tools/jobs/job_parts.h"
 
-/* The beginning of the line. Claude Code puts this line before the system text. The line serves Anthropic's billing
- * and contains a hash of the request, which the model does not need. With the line, each prompt would differ at its
- * beginning from the prompt before it. Then no part of a prompt would be found in the cache. */
+/* The beginning of the line. Claude Code puts this line before the system text. The line serves Anthropic's billing and
+ * contains a hash of the request, which the model does not need. The line would make the beginning of each prompt
+ * different, so no part of a prompt would be found in the cache. */
 #define HEADER "x-anthropic-billing-header:"
 
-/* Gives the text without the lines that begin with HEADER, as a new value; NULL if it has no such line. */
+/* Gives the text without the lines that begin with HEADER, as a new value. NULL: the text has no such line. */
 static json_t *without_header(const json_t *text) {
     size_t length = json_string_length(text), kept = 0;
     const char *from = json_string_value(text);
@@ -29,8 +29,8 @@ static json_t *without_header(const json_t *text) {
     return rest;
 }
 
-/* Removes the line from the parts of a message, and removes parts that have no other text. If a single text is left,
- * it becomes the content itself, as if the line had never been there. */
+/* Removes the line from the parts of a message. A part that has no other text is removed too. If one text is left, it
+ * becomes the content itself, as if the line had never been there. */
 static void drop_header_of_parts(json_t *message, json_t *parts) {
     bool dropped = false;
     for (size_t i = json_array_size(parts); i-- > 0;) {

@@ -53,8 +53,8 @@ static bool is_there(const names *all, const char *name) {
 #define SHARD_SUFFIX_LENGTH 20
 #define SHARDS_MAX          1024
 
-/* Gives the number of shards in a shard's name; 1 for any other name. *stem: the length of the beginning of the name
- * that all shards share. */
+/* Gives the number of shards that a shard's name contains. Any other name gives 1. *stem: the length of the beginning
+ * of the name that all shards share. */
 static unsigned count_shards(const char *name, size_t *stem) {
     unsigned number, count;
     char again[2 * SHARD_SUFFIX_LENGTH];
@@ -66,7 +66,7 @@ static unsigned count_shards(const char *name, size_t *stem) {
     return strcmp(again, name + *stem) == 0 && count <= SHARDS_MAX ? count : 1;
 }
 
-/* Lists all shards of a model, given one of them. If other shards are missing, they were merged into the given file,
+/* Gets one shard of a model and lists all shards. If other shards are missing, they were merged into this shard's file,
  * which is then the whole model. */
 static void list_shards(names *all, const char *name) {
     size_t stem = 0;
@@ -87,7 +87,8 @@ static void list_shards(names *all, const char *name) {
 
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
-/* Lists the weights of a folder: model.safetensors if it exists, or else each file that the index names, once. */
+/* Lists the weights of a folder. If the folder has model.safetensors, that is the only file. Otherwise each file that
+ * the index names is listed once. */
 static bool list_weights(const fr_content_run *run, names *all) {
     if (is_there(all, "model.safetensors")) {
         add_name(all, "model.safetensors");
@@ -142,8 +143,8 @@ static bool list_files(const fr_content_run *run, const char *path, names *all) 
     return true;
 }
 
-/* Writes a line for each file in the form of sha256sum. A name with a line feed is refused, because it could be
- * mistaken for two lines. */
+/* Writes a line for each file in the form of sha256sum. A name that contains a line feed is refused, because its line
+ * could be mistaken for two lines. */
 static bool hash_lines(const fr_content_run *run, const names *all, FILE *lines) {
     for (size_t i = 0; i < all->count; i++) {
         char hash[FR_CONTENT_SIZE], *path = path_of(all, all->items[i]);

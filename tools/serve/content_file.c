@@ -18,7 +18,7 @@
 #include "tools/cli/output.h"
 
 /* DIGEST: bytes of a SHA-256 digest. PIECE: bytes that are read from a file at once. SMALL: a file with fewer bytes
- * than this is hashed each time, and its hash is not stored. LIST: the largest number of bytes in a stored list, which
+ * than this is hashed each time, and its hash is not stored. LIST: the largest number of bytes of a stored list, which
  * has a path and two short lines. */
 enum { DIGEST = 32, PIECE = 1 << 20, SMALL = 1 << 20, LIST = PATH_MAX + 256 };
 
@@ -60,7 +60,7 @@ static ssize_t read_piece(int fd, char *piece) {
     return got;
 }
 
-/* Hashes the file to its end. *size: the number of bytes read. */
+/* Hashes the file up to its end. *size: the number of bytes that were read. */
 static bool read_through(const fr_content_run *run, int fd, const char *path, gnutls_hash_hd_t state, intmax_t *size) {
     char *piece = fr_resize(NULL, PIECE, 1);
     ssize_t got = 0;
@@ -105,7 +105,8 @@ static bool hash_file(const fr_content_run *run, const char *path, stamp *at, ch
 
 /* ---------------------------------------------------------------------------------------------------- stored hashes */
 
-/* The file `list`, in which a hash is stored, and the name under which the hashed file is listed in it. */
+/* The place where a file's hash is stored. list: path of the file that stores the hash. name: the name under which
+ * `list` lists the hashed file. */
 typedef struct sum_file {
     char *list, *name;
 } sum_file;
@@ -123,8 +124,8 @@ static char *text_of(const char *format, ...) {
     return text;
 }
 
-/* Gives the file that stores the hash of the file at `path`, in the cache folder. That folder stores hashes for files
- * of all folders, so the stored file is named after a hash of `path`. */
+/* Gives the file in the cache folder that stores the hash of the file at `path`. The cache folder stores hashes for
+ * files of all folders, so the name of the storing file is a hash of `path`. */
 static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     char *folder = fr_cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
     sum_file cache = {0};
@@ -135,7 +136,7 @@ static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     return cache;
 }
 
-/* Makes the folder of a file, and that folder's parent. */
+/* Makes the folder that contains a file, and the parent of that folder. */
 static void make_folders(const char *path) {
     char *folder = text_of("%.*s", (int)(strrchr(path, '/') - path), path), *last = strrchr(folder, '/');
     *last = 0;
@@ -156,8 +157,8 @@ static char *first_line(const stamp *at) {
     return text_of(OURS "%jd bytes, written at %jd.%09ld\n", at->size, at->seconds, at->nanoseconds);
 }
 
-/* Reads a stored list as a NUL-terminated text; NULL if there is none. No more bytes are read than a list of forerun
- * can have. */
+/* Reads a stored list as a NUL-terminated text. NULL: there is no list. At most as many bytes are read as forerun
+ * writes into a list. */
 static char *read_list(const char *path) {
     FILE *file = fopen(path, "re");
     if (!file) return NULL;
@@ -168,7 +169,7 @@ static char *read_list(const char *path) {
 }
 
 /* Returns true if the text is a complete list that forerun wrote for a file with this size and time of change. `hash`
- * then gets the hash in it. */
+ * then gets the hash that the list has. */
 static bool believe(const char *text, const char *name, const stamp *at, char hash[FR_CONTENT_SIZE]) {
     char *first = first_line(at);
     size_t length = strlen(first), digits = FR_CONTENT_SIZE - 1;

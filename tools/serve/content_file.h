@@ -1,10 +1,10 @@
 /* Gives the SHA-256 of one file and stores it, because it takes seconds to read gigabytes.
  *
- * In: a file. Out: its hash. The hash is stored beside the file in FILE.sha256, a list that sha256sum -c can read. If
- * that list can't be written, or another program wrote it, the hash is stored in the user's cache folder
- * ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The list also has the file's size and time of change. The stored hash
- * is used only while the file's size and time of change are still those in the list. Small files are hashed each
- * time. */
+ * In: a file. Out: its hash. The hash is stored in FILE.sha256 in the folder of the file. FILE.sha256 is a list that
+ * sha256sum -c can read. If that list can't be written, or another program wrote it, the hash is stored in the user's
+ * cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The list also has the file's size and time of change. The
+ * stored hash is used only while the file's size and time of change are still those in the list. Small files are hashed
+ * each time. */
 #ifndef FR_TOOLS_SERVE_CONTENT_FILE_H
 #define FR_TOOLS_SERVE_CONTENT_FILE_H
 
@@ -12,7 +12,7 @@
 
 #include "tools/serve/content.h"
 
-/* Settings of a run: a function that may stop it, and memory for an error line. */
+/* Settings of a run: a function that may stop the run, and memory for an error line. */
 typedef struct fr_content_run {
     bool (*stop)(void *context); /* returns true to stop the run; NULL: nothing stops it */
     void *context;

@@ -9,14 +9,14 @@
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
 
-/* PIECE_TEXTS: the most texts that are run between two rounds of generation. PIECE_TOKENS: no further text is run once
- * the texts have this many tokens together. DECODER_TOKENS: the same for embeddings by a model that generates text. It
- * is smaller, so that the texts fill few forwards. A pair to be scored has hundreds of tokens, because it contains the
- * question. */
+/* PIECE_TEXTS: at most this many texts are run between two rounds of generation. PIECE_TOKENS: when the texts have this
+ * many tokens together, no further text is added. DECODER_TOKENS: the same limit for embeddings by a model that
+ * generates text. It is smaller, so that the texts fill few forwards. A pair to be scored has hundreds of tokens,
+ * because it contains the question. */
 enum { PIECE_TEXTS = 256, PIECE_TOKENS = 2048, DECODER_TOKENS = 256 };
 
-/* The texts that are run together: the next texts of the first request in the queue, and texts of the requests behind
- * it. */
+/* The texts that are run together. They are the next texts of the first request in the queue, and texts of later
+ * requests in the queue. */
 typedef struct batch {
     fr_embedder_chore *owner[PIECE_TEXTS];
     fr_embedder_text texts[PIECE_TEXTS];
@@ -25,7 +25,7 @@ typedef struct batch {
 
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs);
 
-/* Returns true if the texts of a request that waits can be run beside those of the first request. */
+/* Returns true if the texts of a waiting request can be run together with those of the first request. */
 static bool is_alike(const fr_embedder_chore *first, const fr_embedder_chore *other) {
     return !other->fault && !fr_http_exchange_gone(other->exchange) && other->dimensions == first->dimensions &&
            other->raw == first->raw && memcmp(other->scales, first->scales, sizeof first->scales) == 0;
@@ -46,8 +46,8 @@ static void gather(fr_embedder_chore *first, batch *b) {
     }
 }
 
-/* Runs the texts of a batch. *done gets the number of those that have their values; if the call fails, it is the index
- * of the text that failed. */
+/* Runs the texts of a batch. *done: the number of texts that have got their values. If the call fails, this is the
+ * index of the text that failed. */
 static fr_status run_batch(const fr_embedder_chore *first, const batch *b, float *values, size_t *done) {
     fr_embedder *embedder = first->model->embedder;
     fr_status status = FR_OK;
@@ -64,12 +64,12 @@ static fr_status run_batch(const fr_embedder_chore *first, const batch *b, float
     return status;
 }
 
-/* Runs the next texts of a request, together with texts of requests behind it in the queue. */
+/* Runs the next texts of a request, together with texts of later requests in the queue. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     fr_embedder_chore *e = (fr_embedder_chore *)chore;
     batch b;
     (void)jobs;
-    /* all texts of this request may have been run already, beside those of earlier requests */
+    /* all texts of this request may already have been run together with those of earlier requests */
     if (e->fault || e->done == e->count || fr_http_exchange_gone(e->exchange)) return false;
     gather(e, &b);
     double begun = fr_seconds();

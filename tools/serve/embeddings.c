@@ -24,8 +24,8 @@ typedef struct embedding {
     fr_embedder_chore texts; /* the first member, so that a pointer to it is a pointer to this struct */
     dialect dialect;
     double arrived;
-    bool cuts;          /* texts that are too long are cut, as ollama does by default */
-    const char *prompt; /* the text of the model's makers that is put before each input; NULL: none */
+    bool cuts;          /* texts that are too long are cut; this is ollama's default */
+    const char *prompt; /* the model's own prompt that is put before each input; NULL: there is none */
     bool base64;
     json_t *rows; /* rows for the answer, as JSON */
 } embedding;
@@ -43,7 +43,7 @@ static bool refuse(const embedding *e, fr_status status) {
     return false;
 }
 
-/* Returns true if the model can read texts. A folder without a tokenizer reads ids alone. */
+/* Returns true if the model can read texts. A folder without a tokenizer can only read ids. */
 static bool has_tokenizer(const embedding *e) {
     if (fr_model_tokenizer(e->texts.model->loaded.model)) return true;
     fr_http_exchange_refuse(e->texts.exchange, 501, "the model has no tokenizer: it reads ids alone");
@@ -85,7 +85,7 @@ static bool take_ids(embedding *e, const json_t *pieces, fr_embedder_text *taken
     return good;
 }
 
-/* Joins the texts of a content's parts, [{"type": "text", "text": ...}, ...]; NULL if a part is of another type. */
+/* Joins the texts of a content's parts, [{"type": "text", "text": ...}, ...]. NULL: a part has another type. */
 static json_t *joined(const json_t *parts) {
     fr_stream text = {0};
     bool good = json_array_size(parts) > 0;
@@ -176,7 +176,8 @@ static bool take_form(embedding *e, const json_t *body) {
     return true;
 }
 
-/* Finds the prompt of the model that the request names, or the default one. The prompt is put before each text. */
+/* Finds the model's prompt that is put before each text. It is the prompt that the request names, or the default
+ * prompt. */
 static bool take_prompt(embedding *e, const json_t *body) {
     const json_t *name = json_object_get(body, "prompt_name");
     if (name && !json_is_null(name) && !json_is_string(name)) {
@@ -190,7 +191,7 @@ static bool take_prompt(embedding *e, const json_t *body) {
     return false;
 }
 
-/* Returns true if it is known how the model's rows are pooled. */
+/* Returns true if the model's file says how its rows are pooled to one embedding. */
 static bool can_pool(fr_http_exchange *exchange, const fr_model_instance *model) {
     if (fr_embedder_fact_of(model->embedder, FR_EMBEDDER_WIDTH) > 0) return true;
     fr_http_exchange_refuse(exchange, 501,

@@ -36,7 +36,7 @@ json_t *fr_fault_json(unsigned http, const char *message) {
     return whole;
 }
 
-/* Gives the message for Anthropic's form. For a prompt that is too long, the message begins with a fixed phrase.
+/* Gives the message for Anthropic's form. If the prompt is too long, the message begins with a fixed phrase.
  * Anthropic's clients shorten the conversation when they find this phrase. */
 static json_t *anthropic_message_of(const json_t *error) {
     const json_t *tokens = json_object_get(error, "n_prompt_tokens"), *context = json_object_get(error, "n_ctx");

@@ -13,21 +13,21 @@
  * other 4xx invalid_request_error, 501 not_supported_error, 503 unavailable_error, any other status server_error. */
 const char *fr_fault_type(unsigned http);
 
-/* Gives the HTTP status for a status of the library: 400 for an error that the client can correct, 503 for lack of
- * memory, else 500. */
+/* Gives the HTTP status for a status of the library. An error that the client can correct gives 400, lack of memory
+ * gives 503, and any other error gives 500. */
 unsigned fr_fault_http(fr_status status);
 
-/* Makes an error. The message may have any bytes; those that are not UTF-8 become U+FFFD. */
+/* Makes an error. The message may have any bytes. Bytes that are not UTF-8 become U+FFFD. */
 json_t *fr_fault_json(unsigned http, const char *message);
 
-/* Turns an error of fr_fault_json into Anthropic's form, {"type": "error", "error": {"type", "message"}}, and takes it
- * over. */
+/* Turns an error of fr_fault_json into Anthropic's form, {"type": "error", "error": {"type", "message"}}. Takes
+ * ownership of the error. */
 json_t *fr_fault_of_anthropic(json_t *fault);
 
-/* Turns an error of fr_fault_json into ollama's form, {"error": message}, and takes it over. */
+/* Turns an error of fr_fault_json into ollama's form, {"error": message}. Takes ownership of the error. */
 json_t *fr_fault_of_ollama(json_t *fault);
 
-/* Makes an error in the form of the API to which the path belongs. NULL: the path is not known yet. */
+/* Makes an error in the form of the API to which the path belongs. path: NULL if it is not known yet. */
 json_t *fr_fault_at(const char *path, unsigned http, const char *message);
 
 #endif

@@ -1,5 +1,5 @@
-/* Reads a request for text (generation_request.h). It reads the members once, and each of the prompts once. Then it
- * makes a job for each choice of each prompt. */
+/* Reads a request for text (generation_request.h). The members are read once, and each prompt is read once. Then each
+ * choice of each prompt gets a job. */
 #include "tools/serve/generation_request.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/tool_kinds.h"
 
-/* Gives the request an id: "chatcmpl-" and 32 random hexadecimal digits, so that no other answer has it. */
+/* Gives the request an id, which is "chatcmpl-" or "cmpl-" and 32 random hexadecimal digits. So no other answer has the
+ * same id. */
 static void name_request(fr_generation_request *request) {
     unsigned char drawn[16] = {0};
     int at =
@@ -30,7 +31,7 @@ static void name_request(fr_generation_request *request) {
 
 /* ---------------------------------------------------------------------------------------------------------- prompts */
 
-/* Returns true if the prompt is a list of prompts. As in llama.cpp, an array that contains an id is one prompt; in any
+/* Returns true if the prompt is a list of prompts. An array that contains an id is one prompt, as in llama.cpp. In any
  * other array each element is a prompt. */
 static bool has_several(const json_t *prompt) {
     for (size_t i = 0; i < json_array_size(prompt); i++)
@@ -38,8 +39,8 @@ static bool has_several(const json_t *prompt) {
     return json_is_array(prompt);
 }
 
-/* Checks the prompt's length and ids. The engine would refuse a wrong prompt too, but only when the request begins to
- * run. */
+/* Checks the prompt's length and ids. The engine would refuse a wrong prompt too, but only later, when the request
+ * begins to run. */
 static bool check_prompt(fr_generation_request *request, fr_job *job) {
     int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
     size_t count = job->prompt.count;
@@ -68,7 +69,7 @@ static bool take_prompt(fr_generation_request *request, fr_job *job, size_t inde
 
 /* ---------------------------------------------------------------------------------------------------------- choices */
 
-/* Draws a random seed if neither the request nor the command line gives one, so that answers differ. */
+/* If neither the request nor the command line gives a seed, draws a random one, so that answers differ. */
 static bool settle_seed(fr_job *job) {
     const fr_arguments *args = job->setting->args;
     const json_t *seed = json_object_get(job->request, "seed");
@@ -78,7 +79,7 @@ static bool settle_seed(fr_job *job) {
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, job->seed));
 }
 
-/* Makes the jobs of all choices. Returns the first job that was refused; NULL if none was. */
+/* Makes the jobs of all choices. Returns the first job that was refused. NULL: all jobs were accepted. */
 static const fr_job *take_choices(fr_generation_request *request, fr_job *members) {
     for (size_t i = 0; i < request->count; i++) {
         fr_choice *choice = &request->choices[i];
@@ -124,7 +125,7 @@ static void read_body(fr_generation_request *request, fr_job *members) {
     bool object = json_is_object(request->body);
     if (!members->ended && !object) fr_job_refuse(members, FR_USAGE, "the body must be a JSON object");
     if (!members->ended && request->form == FR_JOB_CHAT) {
-        /* custom tools, and "functions" in OpenAI's older form, become functions in "tools" */
+        /* Custom tools become functions in "tools". "functions", OpenAI's older form, are moved to "tools" too */
         char error[FR_DIALECT_ERROR];
         request->called = json_object();
         request->functions = fr_functions_of_chat(request->body);

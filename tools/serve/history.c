@@ -1,8 +1,8 @@
 /* Records the last rounds of a scheduler (history.h).
  *
- * The number of rows that a session ran in a round is computed from its figures. While its prompt is run,
- * fr_history_left becomes smaller by the number of rows. After the prompt, a session has one row, and one more for
- * each draft. */
+ * The number of rows that a session ran in a round is computed from the session's figures. While the prompt is run,
+ * each row makes fr_history_left smaller by 1. After the prompt, a session has one row in each round, and one more row
+ * for each draft. */
 #include "tools/serve/history.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ typedef struct round_kept {
     part *parts; /* [slots] */
 } round_kept;
 
-/* A session's figures before the present round. */
+/* A session's figures before the current round. */
 typedef struct figures {
     double left, drafted;
     bool steps;
@@ -31,7 +31,7 @@ typedef struct figures {
 struct fr_history {
     size_t slots;
     figures *before; /* [slots] */
-    round_kept now;  /* the present round; only the engine's thread uses it and the members above */
+    round_kept now;  /* the current round. Only the engine's thread uses it and the members above it */
 
     pthread_mutex_t lock; /* protects the members below */
     unsigned long long total;

@@ -12,14 +12,14 @@
 #include "tools/serve/tls.h"
 
 #define THREADS     4 /* number of threads that read requests and write answers */
-/* bytes of memory for each connection: for its headers, and for the data that is being read or written */
+/* bytes of memory for each connection. They hold its headers and the data that is being read or written */
 #define MEMORY      (128 * 1024)
-/* milliseconds that clients have to read complete answers after the server was told to end */
+/* after the server was told to end, clients have this many milliseconds to read complete answers */
 #define LINGER      1000
 #define OTHER_FILES 256 /* number of open files that are not connections: models, slots, logs */
 
-/* Stores libmicrohttpd's last message while the server starts, because it says why a start failed. Later messages,
- * which are about clients' errors, are dropped. */
+/* Stores libmicrohttpd's last message while the server starts. If the start fails, this message says why. Later
+ * messages are about clients' errors, and are dropped. */
 static void keep_message(void *context, const char *format, va_list values) {
     fr_http *http = context;
     if (http->started) return;
@@ -28,8 +28,8 @@ static void keep_message(void *context, const char *format, va_list values) {
 }
 
 /* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon would also stop new connections, but it
- * removes the listening socket. Two of libmicrohttpd's threads may then remove the socket from the same epoll set, and
- * the second of them aborts the process. */
+ * removes the listening socket. Two of libmicrohttpd's threads may then remove the socket from the same epoll set. The
+ * thread that comes second would abort the process. */
 static enum MHD_Result takes(void *http, const struct sockaddr *from, socklen_t length) {
     (void)from;
     (void)length;
@@ -69,7 +69,7 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
                             MHD_OPTION_END);
 }
 
-/* Raises the limit of open files to the number that the connections need, because many systems allow only 1,024 by
+/* Raises the limit of open files to the number that the connections need. Many systems allow only 1,024 open files by
  * default. */
 static void allow_open_files(const fr_http_setting *setting) {
     struct rlimit files;

@@ -1,5 +1,5 @@
-/* Implements exchanges, which are HTTP requests with their answers: their holders, and the bytes that were written and
- * wait for the connection (http_exchange_parts.h). */
+/* Implements exchanges, which are HTTP requests with their answers (http_exchange_parts.h). It counts an exchange's
+ * holders, and stores bytes of the answer until the connection can send them. */
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void free_pairs(fr_http_exchange_pairs *pairs) {
 /* the status that nginx logs if a client has closed the connection before its answer began */
 #define CLIENT_GONE 499
 
-/* Reports an exchange when its last holder releases it, because its figures are not complete before. */
+/* Reports an exchange when its last holder releases it, because only then are its figures complete. */
 static void report_exchange(const fr_http_exchange *exchange) {
     fr_http_exchange_report report = {.client = exchange->client,
                                       .method = exchange->method ? exchange->method : "",
@@ -81,15 +81,14 @@ static void free_exchange(fr_http_exchange *exchange) {
     free(exchange);
 }
 
-/* Resumes a suspended connection, because there is something to send. The caller must have the lock of the
- * exchange. */
+/* Resumes a suspended connection, because there is something to send. The caller must hold the lock of the exchange. */
 static void wake(fr_http_exchange *exchange) {
     if (!exchange->suspended) return;
     exchange->suspended = false;
     MHD_resume_connection(exchange->connection);
 }
 
-/* Returns true if all of the answer has been written. The caller must have the lock of the exchange. */
+/* Returns true if the whole answer has been written. The caller must hold the lock of the exchange. */
 static bool is_complete(const fr_http_exchange *exchange) {
     return exchange->answer == FR_EXCHANGE_WHOLE || exchange->ended;
 }
@@ -142,7 +141,7 @@ void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, c
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Appends bytes to the answer. The caller must have the lock of the exchange. */
+/* Appends bytes to the answer. The caller must hold the lock of the exchange. */
 static void append(fr_http_exchange *exchange, const char *bytes, size_t length) {
     if (exchange->taken > exchange->size / 2) {
         memmove(exchange->bytes, exchange->bytes + exchange->taken, exchange->size - exchange->taken);
@@ -160,7 +159,7 @@ static void append(fr_http_exchange *exchange, const char *bytes, size_t length)
     exchange->written = fr_http_clock();
 }
 
-/* Starts the time in which the client must read the answer. The caller must have the lock of the exchange. */
+/* Starts the time in which the client must read the answer. The caller must hold the lock of the exchange. */
 static void start_deadline(fr_http_exchange *exchange) {
     int64_t allowance = (int64_t)(exchange->size - exchange->taken) / FR_HTTP_BYTES_PER_MS;
     if (exchange->deadline) atomic_store(exchange->deadline, fr_http_clock() + exchange->timeout + allowance);
@@ -245,7 +244,7 @@ void fr_http_exchange_end(fr_http_exchange *exchange) {
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Gives bytes of the answer to the connection. The caller must have the lock of the exchange. */
+/* Gives bytes of the answer to the connection. The caller must hold the lock of the exchange. */
 static ssize_t take(fr_http_exchange *exchange, char *bytes, size_t room) {
     size_t length = exchange->size - exchange->taken < room ? exchange->size - exchange->taken : room;
     memcpy(bytes, exchange->bytes + exchange->taken, length);
@@ -275,13 +274,13 @@ ssize_t fr_http_exchange_read(void *context, uint64_t position, char *bytes, siz
 
 /* ------------------------------------------------------------------------------------------------------- the client */
 
-/* A client may close its sending side and still read the answer. Such a client closes that side within this many
+/* A client may close its sending side and still read the answer. Such a client closes its sending side within this many
  * milliseconds after its whole request has arrived. */
 #define STAYS 50
 
-/* Returns true if the client has gone. If a client closes its sending side, TCP does not tell whether it has also
- * stopped to read. A client such as `nc -N` closes its sending side together with the last byte of its request, and
- * then reads the answer. So a client that closes its side later counts as gone. */
+/* Returns true if the client has gone. If a client closes its sending side, TCP does not show whether the client still
+ * reads. A client such as `nc -N` closes its sending side together with the last byte of its request, and then reads
+ * the answer. So a client counts as gone only if it closes its sending side later than that. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange) {
     pthread_mutex_lock(&exchange->lock);
     bool gone = !exchange->connection;

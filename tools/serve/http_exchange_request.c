@@ -13,7 +13,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes %XX into a new text; with `plus`, '+' also becomes a blank. NULL if a %XX is malformed or stands for a
+/* Decodes %XX into a new text. If `plus` is true, '+' becomes a blank. NULL: a %XX is malformed, or its value is a
  * NUL. */
 static char *unescape(const char *bytes, size_t length, bool plus) {
     char *text = fr_resize(NULL, length + 1, 1), *out = text;

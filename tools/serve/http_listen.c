@@ -1,4 +1,4 @@
-/* Opens the socket on which an HTTP server listens, or takes over the one that systemd opened (http_parts.h). */
+/* Opens the socket on which an HTTP server listens, or uses the socket that systemd has opened (http_parts.h). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ typedef union address {
     struct sockaddr_in6 ip6;
 } address;
 
-/* Reads an address and gives its length; 0 if the text is not an address. */
+/* Reads an address and gives its length. 0: the text is not an address. */
 static socklen_t read_address(address *at, const char *host, uint16_t port) {
     *at = (address){0};
     if (strcmp(host, "localhost") == 0) host = "127.0.0.1";
@@ -51,8 +51,8 @@ static void write_address(const address *at, char *text, size_t size) {
     }
 }
 
-/* Opens a listening socket. SO_REUSEADDR is set because the connections of a server that has just ended occupy its
- * port for another minute. The address "::" stands for all addresses, including those of IPv4. */
+/* Opens a listening socket. After a server has ended, its connections occupy its port for another minute. SO_REUSEADDR
+ * allows to use the port again in this time. The address "::" means all addresses, including those of IPv4. */
 static int open_socket(const address *at, socklen_t length) {
     int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
@@ -66,7 +66,7 @@ static int open_socket(const address *at, socklen_t length) {
     return -1;
 }
 
-/* Takes over a socket that systemd has opened, and reads its address. */
+/* Checks a socket that systemd has opened, and reads its address. */
 static int take_over(int socket, address *at) {
     socklen_t length = sizeof *at;
     int listens = 0;

@@ -1,8 +1,8 @@
-/* Handles the requests of a connection: checks that the client is allowed and that the size is within limits, and
- * later passes the answer from the exchange to libmicrohttpd (http_parts.h).
+/* Handles the requests of a connection (http_parts.h). It checks that the client is allowed and that the request is not
+ * too large. Later it passes the answer from the exchange to libmicrohttpd.
  *
- * libmicrohttpd calls fr_http_request once with the headers, then with each piece of the body, and then again and
- * again until there is an answer. While another thread makes the answer, the connection is suspended, so that no calls
+ * libmicrohttpd calls fr_http_request once with the headers, then with each piece of the body, and then again and again
+ * until there is an answer. While another thread makes the answer, the connection is suspended, so that no calls
  * come. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "tools/serve/keys.h"
 
 #define BLOCK  16384 /* bytes of a stream that are sent at once */
-/* The sum of the bodies of all requests may be this many times the largest size of one body. A request that would
- * exceed the sum is refused. */
+/* The bodies of all requests together may have this many times as many bytes as the largest body may have. A request
+ * that would exceed this sum is refused. */
 #define BODIES 64
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
@@ -47,8 +47,9 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Returns true if the target contains a NUL. For libmicrohttpd the target ends at the NUL. `version` stands after the
- * whole target in memory, so there is then a gap between the end of libmicrohttpd's target and `version`. */
+/* Returns true if the target contains a NUL. libmicrohttpd takes the NUL as the end of the target. In memory, `version`
+ * comes after the whole target. So if there is a NUL, there is a gap between the end of the target that libmicrohttpd
+ * sees and `version`. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;
@@ -84,7 +85,7 @@ static bool is_listed(const char *list, const char *name) {
 
 /* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. A browser
  * sends the domain of a page, even if that domain resolves to this machine's loopback address. So a page of another
- * site can't reach this server under its own domain. */
+ * site can't reach this server by resolving its own domain to this machine. */
 static bool names_this(const fr_http *http, const char *host) {
     char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
@@ -102,8 +103,8 @@ static bool names_this(const fr_http *http, const char *host) {
     return strcasecmp(name, "localhost") == 0;
 }
 
-/* Gives the host that a request names, in its Host header or in an absolute target, if it is not this server. NULL:
- * the request names this server. */
+/* If a request names a host that is not this server, gives that host. The name is in the Host header or in an absolute
+ * target. NULL: the request names this server. */
 static const char *other_host(const fr_http *http, struct MHD_Connection *connection) {
     char authority[256];
     size_t length;
@@ -117,8 +118,8 @@ static const char *other_host(const fr_http *http, struct MHD_Connection *connec
 }
 
 /* Returns true if the request comes from a page of another site. A browser sends the page's origin, such as
- * "https://a.example", or "null" if the page has none. Such a page could not read the answer, but its request would
- * still be run. */
+ * "https://a.example". It sends "null" if the page has no origin. Such a page could not read the answer, but without
+ * this check its request would still be run. */
 static bool is_elsewhere(const fr_http *http, struct MHD_Connection *connection) {
     const char *origin = header(connection, "Origin"), *allowed = http->setting.origin;
     if (!http->loopback || http->keyed || !origin) return false;
@@ -141,8 +142,8 @@ static size_t header_bytes(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 }
 
-/* Refuses a request for reasons that are known before its body arrives. A request that passes leaves the exchange
- * without an answer. line: the request line is well formed. */
+/* Refuses a request for reasons that are known before its body arrives. If the request is accepted, the exchange gets
+ * no answer here. line: the request line is well formed. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exchange *exchange, bool line) {
     const char *other = other_host(http, connection);
     if (!fr_http_link_admit(link_of(connection))) {
@@ -182,8 +183,8 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exch
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* The headers that web pages may send. The clients of OpenAI and Anthropic add more headers. The star allows those,
- * but it does not include Authorization. */
+/* The headers that web pages may send. The clients of OpenAI and Anthropic send further headers, which the star allows.
+ * Authorization is listed because the star does not include it. */
 #define ALLOWED_HEADERS "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Anthropic-Beta, *"
 
 static void add_origin(struct MHD_Response *response, const char *origin, bool preflight) {
@@ -213,9 +214,9 @@ static void add_headers(struct MHD_Response *response, const fr_http_exchange *e
     }
 }
 
-/* Makes libmicrohttpd's response for an answer that is complete or has begun. The caller must have the lock of the
- * exchange. For a HEAD request, a stream becomes an answer without content, because libmicrohttpd would otherwise send
- * the stream's last chunk. */
+/* Makes libmicrohttpd's response for an answer that is complete or has begun. The caller must hold the lock of the
+ * exchange. For a HEAD request, a stream becomes an answer without content. Otherwise libmicrohttpd would send the
+ * stream's last chunk. */
 static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     if (exchange->answer == FR_EXCHANGE_STREAM && exchange->head) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -232,7 +233,7 @@ static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     return response;
 }
 
-/* Sends the answer, or suspends the connection until there is one. */
+/* Sends the answer. If there is no answer yet, suspends the connection until there is one. */
 static enum MHD_Result respond(fr_http *http, fr_http_exchange *exchange, struct MHD_Connection *connection) {
     struct MHD_Response *response = NULL;
     bool waits = false;
@@ -258,8 +259,8 @@ static bool has_body(struct MHD_Connection *connection) {
     return header(connection, "Transfer-Encoding") || (length && strtoull(length, NULL, 10) > 0);
 }
 
-/* Handles the headers of a request. A request with a body may be refused now, before the body is read. A request
- * without a body is always read to its end, so that the connection can stay open. */
+/* Handles the headers of a request. If the request has a body, it may be refused here, before the body is read. If it
+ * has no body, it is always read to its end, so that the connection can stay open. */
 static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, const char *method, const char *version,
                              void **context) {
     fr_http_link *link = link_of(connection);
@@ -281,8 +282,8 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
     return exchange->answer != FR_EXCHANGE_OPEN && has_body(connection) ? respond(http, exchange, connection) : MHD_YES;
 }
 
-/* Adds a piece of a body. If a body is too large, up to twice the limit is still read and dropped, so that the client
- * gets to read the answer. */
+/* Adds a piece of a body. A body that is too large is still read, up to twice the limit, and dropped. So the client
+ * finishes sending and then reads the answer. */
 static enum MHD_Result take_body(fr_http *http, fr_http_exchange *exchange, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;
     atomic_fetch_add(exchange->deadline, (int64_t)*length / FR_HTTP_BYTES_PER_MS);

@@ -1,9 +1,8 @@
 /* Keeps the list of an HTTP server's connections, and cuts connections that take too long (http_parts.h).
  *
- * libmicrohttpd's own timeout counts only silence, so a client could stay for ever by sending a byte from time to
- * time. Here each connection has a deadline. Before the deadline the whole request must have arrived, or the client
- * must have read the whole answer. After the deadline the connection's socket is shut down, and libmicrohttpd closes
- * it. */
+ * libmicrohttpd's own timeout counts only silence, so a client that sends a byte from time to time could stay for ever.
+ * Here each connection has a deadline. Before the deadline the whole request must have arrived, or the client must have
+ * read the whole answer. After the deadline the connection's socket is shut down, and libmicrohttpd closes it. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -19,15 +18,15 @@ static int64_t from_now(const fr_http *http) {
     return fr_http_clock() + (int64_t)http->setting.timeout * 1000;
 }
 
-/* milliseconds that a client above the limits has to send its request and read the answer */
+/* a client above the limits has this many milliseconds to send its request and read the answer */
 #define EXCESS_TIME 5000
 #define STEP        100 /* milliseconds between two checks of all connections */
-/* A peer counts as gone when this many successive checks have found it gone. One check is not enough, because the
- * peer's request may still be on its way to libmicrohttpd. */
+/* A peer counts as gone if this many checks in a row have found that it has gone. One check is not enough, because
+ * libmicrohttpd may not have read the peer's request completely yet. */
 #define HUNG_UP     5
 
-/* Admits the connection if it is within the limits for its address and for all connections. The caller must have the
- * server's lock. */
+/* Admits the connection if it is within both limits, the one for its address and the one for all connections. The
+ * caller must hold the server's lock. */
 static void admit_link(fr_http_link *link) {
     const fr_http_setting *s = &link->http->setting;
     unsigned all = 0, same = 0;
@@ -127,8 +126,8 @@ void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange) {
     atomic_store(&link->deadline, from_now(http));
 }
 
-/* Waits until an exchange has ended or the server is closing (http->changed), but for at most this many milliseconds.
- * The caller must have the server's lock. */
+/* Waits until an exchange has ended or the server is closing (http->changed). Waits at most this many milliseconds. The
+ * caller must hold the server's lock. */
 static void wait_changed(fr_http *http, int64_t milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -138,22 +137,22 @@ static void wait_changed(fr_http *http, int64_t milliseconds) {
     pthread_cond_timedwait(&http->changed, &http->lock, &until);
 }
 
-/* Returns true if the peer has closed its side and everything that the peer sent has been read. */
+/* Returns true if the peer has closed its side, and all that it has sent has been read. */
 static bool has_hung_up(const fr_http_link *link) {
     struct pollfd socket = {.fd = link->fd, .events = POLLRDHUP};
     int unread = 0;
     return poll(&socket, 1, 0) > 0 && ioctl(link->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-/* Shuts the sockets whose deadline has passed, and the sockets whose peer has gone before its request was complete.
- * libmicrohttpd 0.9.75 would wait for the rest of such a request until its own timeout. The caller must have the
- * server's lock. The lock keeps a socket from being closed, and the socket's number from being used again, during the
- * call. */
+/* Shuts the sockets whose deadline has passed. It also shuts the sockets whose peer has gone before its request was
+ * complete, because libmicrohttpd 0.9.75 would wait for the rest of such a request until its own timeout. The caller
+ * must hold the server's lock. While the lock is held, no socket is closed, so its number can't be used again for
+ * another socket. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
         int64_t deadline = atomic_load(&link->deadline);
-        /* this call records in the exchange that the client has not closed its side yet */
+        /* this call notes in the exchange that the client has not closed its side yet */
         if (link->dispatched) fr_http_exchange_gone(link->exchange);
         link->hung_up = !link->dispatched && has_hung_up(link) ? link->hung_up + 1 : 0;
         if ((deadline && deadline < now) || link->hung_up >= HUNG_UP) shutdown(link->fd, SHUT_RDWR);
@@ -172,7 +171,7 @@ void *fr_http_watch(void *context) {
     return NULL;
 }
 
-/* Waits until all answers have been sent, or until the time `until`. The caller must have the server's lock. */
+/* Waits until all answers have been sent, or until the time `until`. The caller must hold the server's lock. */
 static void wait_taken(fr_http *http, int64_t until) {
     for (int64_t now; http->under_way && (now = fr_http_clock()) < until;) wait_changed(http, until - now);
 }

@@ -1,6 +1,7 @@
-/* Runs threads that answer requests which take long to be read (http_parts.h). Reading megabytes of a prompt, pictures
- * or grammars takes seconds. Meanwhile the thread that received them must serve other connections. The helper threads
- * have a lower priority, so that they get the smaller share of a core on which a thread of the engine runs too. */
+/* Runs the threads that answer slow requests (http_parts.h). A request is slow if reading it takes long: megabytes of a
+ * prompt, pictures or grammars take seconds. The thread that received the request must serve other connections
+ * meanwhile. The helper threads have a lower priority. So if a helper thread and a thread of the engine share a core,
+ * the helper thread gets the smaller share. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,15 +10,15 @@
 #include "tools/serve/http_parts.h"
 
 #define SHORT 16384 /* requests with a body of at least this many bytes are left to the helper threads */
-/* the priority with which a thread gets a third of the time that a thread of the engine gets on the same core */
+/* With this priority, a thread gets a third of the time that a thread of the engine gets on the same core */
 #define NICE  5
 
 struct fr_http_task {
     fr_http_task *next;
-    fr_http_exchange *exchange; /* the task is one of the exchange's holders */
+    fr_http_exchange *exchange; /* the task is one of this exchange's holders */
 };
 
-/* Queues a task. If the server is closing the task is dropped, and its connection ends. */
+/* Queues a task. If the server is closing, the task is dropped, and its connection ends. */
 static void put_task(fr_http *http, fr_http_task *task) {
     pthread_mutex_lock(&http->lock);
     if (http->closing) {
@@ -44,7 +45,7 @@ void fr_http_hand(fr_http *http, fr_http_exchange *exchange) {
     put_task(http, task);
 }
 
-/* Waits for a task; NULL if the server is closing. */
+/* Waits for a task. NULL: the server is closing. */
 static fr_http_task *take_task(fr_http *http) {
     pthread_mutex_lock(&http->lock);
     while (!http->tasks && !http->closing) pthread_cond_wait(&http->handed, &http->lock);
@@ -61,7 +62,7 @@ static void end_task(fr_http_task *task) {
 
 void *fr_http_work(void *context) {
     fr_http *http = context;
-    /* on Linux this sets the priority of the thread; if it fails, the priority stays as it is */
+    /* On Linux this sets the priority of the calling thread only. If it fails, the priority stays as it is */
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
     for (fr_http_task *task; (task = take_task(http));) {
         http->setting.answer(http->setting.context, task->exchange);

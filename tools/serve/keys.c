@@ -11,7 +11,7 @@
 #define ENVIRONMENT "FORERUN_API_KEY"
 #define BLANKS      " \t\r\n"
 
-/* Adds a key, without the blanks around it. Nothing is added if there are only blanks. Returns false if the key has
+/* Adds a key. Blanks at its ends are removed. If there are only blanks, nothing is added. Returns false if the key has
  * characters that a client can't send. */
 static bool add(char ***keys, size_t *count, const char *bytes, size_t length) {
     while (length && strchr(BLANKS, bytes[length - 1])) length--;
@@ -29,7 +29,7 @@ static bool add(char ***keys, size_t *count, const char *bytes, size_t length) {
     return true;
 }
 
-/* Adds the keys of an option's list, which must have at least one key. */
+/* Adds the keys of an option's list. A list without any key is an error. */
 static int add_list(char ***keys, size_t *count, const char *option, const char *list) {
     size_t before = *count;
     for (const char *at = list; *at;) {
@@ -87,8 +87,8 @@ void fr_keys_free(char **keys) {
     free(keys);
 }
 
-/* Compares two keys; 0 means that they are equal. The number of steps depends only on the length of the given key, so
- * the time reveals nothing about the server's key. */
+/* Compares two keys. 0: the keys are equal. The number of steps depends only on the length of the given key, so the
+ * time reveals nothing about the server's key. */
 static unsigned differ(const char *key, const char *given, size_t length) {
     size_t own = strlen(key);
     unsigned different = own != length;

@@ -21,8 +21,8 @@ fr_request_log fr_log_of(const fr_arguments *args) {
     return log;
 }
 
-/* Gives the level of an exchange's line. Health checks are frequent, and fail while a model is loading, so they are
- * logged only at the lowest level. Files of the chat page are logged at that level unless they fail. */
+/* Gives the level of an exchange's line. Health checks are frequent, and they fail while a model is loading, so they
+ * always get the lowest level. Files of the chat page get the lowest level if they do not fail. */
 static int level_of(const fr_http_exchange_report *report) {
     if (strcmp(report->path, "/health") == 0 || strcmp(report->path, "/v1/health") == 0) return DEBUG;
     if (report->status >= 500) return ERROR;
@@ -81,7 +81,7 @@ static void write_json(FILE *line, const fr_http_exchange_report *report, const 
     json_decref(object);
 }
 
-/* Writes the line by a single call of write, so that lines of several threads don't mix. */
+/* Writes the line by a single call of write, so that the lines of several threads don't mix. */
 void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report) {
     if (level_of(report) > log->level) return;
     char *bytes = NULL, time_text[32];
@@ -98,7 +98,7 @@ void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_repo
 }
 
 /* Gives the reason why the texts ended. If a text has not ended, the reason is that the client left. If a text has
- * failed, the reason is the kind of the failure. Otherwise it is the reason of the first choice. A failure's error
+ * failed, the reason is the kind of the failure. Otherwise the reason is that of the first choice. A failure's error
  * line is not logged, because it may contain text from the client. */
 static const char *end_of(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++) {

@@ -13,14 +13,14 @@
 enum { FR_LOG_OF_WARNINGS = 2 };
 
 typedef struct fr_request_log {
-    int level; /* 0: nothing is written; 1 to 4: error, warn, info, debug, as --log-level calls them */
+    int level; /* 0: nothing is written. 1 to 4: the levels error, warn, info and debug of --log-level */
     bool json;
 } fr_request_log;
 
 /* Sets up the log from --log-level, --log-format and --quiet. */
 fr_request_log fr_log_of(const fr_arguments *args);
 
-/* Writes the line of an exchange that has ended. May be called from any thread. */
+/* Writes the line of an exchange that has ended. The function may be called from any thread. */
 void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report);
 
 /* Stores the figures of a request for text in its exchange, for the line that is written when the exchange ends. With

@@ -8,7 +8,7 @@
 
 #include "tools/cli/output.h"
 
-/* The figures of the page: sums, the longest text, and values that are computed from others. */
+/* The figures of the page. Some are sums, one is the longest text, and some are computed from other figures. */
 typedef enum figure {
     PROMPT_TOKENS,
     CACHED_TOKENS,
@@ -35,19 +35,20 @@ typedef enum figure {
 
 enum { DEPTHS = FR_STEP_MAX - 1 };
 
-/* The histograms, which count the times of requests for text. Their upper bounds are in seconds. */
+/* The histograms of the times of requests for text. The upper bounds of their classes are in seconds. */
 typedef enum span { WHOLE, FIRST, EACH, SPANS } span;
 
 static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
 enum { BOUNDS = sizeof bounds / sizeof *bounds };
 
 typedef struct histogram {
-    double below[BOUNDS]; /* number of requests that took no longer than bounds[i] */
+    double below[BOUNDS]; /* number of requests that took at most bounds[i] seconds */
     double count, sum;
 } histogram;
 
-/* Prefixes of names. A figure that llama-server has too gets the name that it has there. All other figures, such as
- * the histograms, get forerun's prefix, because programs that read llama-server's page may not expect them. */
+/* Prefixes of names. If llama-server has the same figure, the figure gets the name that it has there. All other
+ * figures, such as the histograms, get forerun's prefix. Programs that read llama-server's page may not expect these
+ * figures. */
 #define LLAMACPP "llamacpp:"
 #define OWN      "forerun:"
 
@@ -66,7 +67,7 @@ enum { CLASSES = 5 };
 struct fr_metrics {
     pthread_mutex_t lock; /* protects all members below */
     double figures[FIGURES];
-    double busy;         /* number of sessions in each round, summed over the rounds */
+    double busy;         /* sum over all rounds of the number of sessions in a round */
     double kept[DEPTHS]; /* number of accepted drafts at each depth */
     size_t depths;       /* number of depths at which drafts were made */
     time_t since;

@@ -27,7 +27,8 @@ static void *run_hash(void *context) {
     return NULL;
 }
 
-/* Adds a text to a hash by FNV-1a. Collisions can be made on purpose, but an attacker gains nothing by them here. */
+/* Adds a text to a hash by FNV-1a. An attacker could make two texts with the same hash, but would gain nothing by it
+ * here. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;
@@ -43,7 +44,7 @@ static uint64_t hash_adapter(uint64_t hash, const fr_adapter *adapter, double by
     return hash_text(hash, scale);
 }
 
-/* Adds to a hash the adapters and control vectors of the command line, with their scales. */
+/* Adds the command line's adapters and control vectors, with their scales, to a hash. */
 static uint64_t hash_adapters(uint64_t hash, const fr_loaded_adapters *adapters) {
     for (size_t i = 0; i < adapters->count; i++) hash = hash_adapter(hash, adapters->opened[i], adapters->scale[i]);
     for (size_t i = 0; i < adapters->vectors; i++)
@@ -56,8 +57,8 @@ static void put_type(char *word, size_t size, const fr_options *options, fr_opti
     if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
 }
 
-/* Makes the fingerprint: a hash of everything that decides the text of a request with a seed, except the request
- * itself. It includes the defaults of settings. Two servers with the same fingerprint give the same texts. */
+/* Makes the fingerprint. It is a hash of everything that decides the text of a request with a seed, except the request
+ * itself. The defaults of settings are included. Two servers with the same fingerprint give the same texts. */
 static void put_fingerprint(fr_model_instance *instance, const char *hash) {
     char k[16], v[16];
     put_type(k, sizeof k, instance->loaded.options, FR_OPT_KV_K);
@@ -91,7 +92,8 @@ static size_t longest_token(const fr_tokenizer *tokenizer) {
     return longest;
 }
 
-/* Opens the embedder: of a text encoder, which has no engine, or of the model that generates text in the engine. */
+/* Opens the embedder. If the model is a text encoder, it has no engine, and the embedder runs it alone. Otherwise the
+ * embedder uses the model that generates text in the engine. */
 static fr_status open_embedder(fr_model_instance *instance) {
     static const char *const words[] = {
         [FR_POOLING_NONE] = "", [FR_POOLING_MEAN] = "mean", [FR_POOLING_CLS] = "cls", [FR_POOLING_LAST] = "last"};
@@ -154,8 +156,7 @@ int fr_model_instance_load(fr_model_instance *instance, fr_metrics *metrics, voi
         pthread_join(thread, NULL);
     else
         run_hash(&hash);
-    /* An empty hash.error means that hashing was stopped, because the server was told to end. No error line is written
-     * then. */
+    /* If hash.error is empty, hashing was stopped because the server was told to end. Then no error line is written. */
     if (!code && !hash.done) code = hash.error[0] ? fr_bad_input("%s", hash.error) : 1;
     if (code) {
         fr_model_instance_unload(instance);

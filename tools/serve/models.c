@@ -14,29 +14,29 @@ enum { USUAL_LOADED = 4 };
 
 typedef enum state { AWAY, WANTED, LOADING, READY, FAILED } state;
 
-/* An exchange that waits for its model. */
+/* An exchange that waits until its model is loaded. */
 typedef struct waiter waiter;
 struct waiter {
     waiter *next;
-    fr_http_exchange *exchange; /* the waiter is one of the exchange's holders */
+    fr_http_exchange *exchange; /* the waiter is one of this exchange's holders */
     fr_models_fn *then;
 };
 
 typedef struct entry {
     const char *name;  /* the model's name in requests */
     fr_arguments args; /* the command line's arguments, with the path of this model */
-    /* used only by the loading thread until the model is ready; afterwards it does not change */
+    /* used only by the loading thread until the model is ready; afterwards it stays unchanged */
     fr_model_instance instance;
     state state;
     size_t users;  /* number of threads that are handling an exchange for this model */
-    uint64_t used; /* number of the exchange that last used the model */
+    uint64_t used; /* number of the exchange that used the model last */
     waiter *waiters;
     pthread_t loader;
     bool joins;  /* a loading thread was started and must be joined; only the engine's thread uses this */
-    bool loaded; /* the loading thread has finished, and has passed on or answered the exchanges that waited */
+    bool loaded; /* the loading thread has finished. The exchanges that waited have been passed on or answered */
     bool lost;   /* a file of the model was truncated or changed after it was opened, and this was noted */
-    bool leaves; /* the model must be removed from memory once it is idle */
-    int code;    /* the exit status of a load that failed */
+    bool leaves; /* the model must be removed from memory when it becomes idle */
+    int code;    /* if loading failed, the exit status */
     fr_models *models;
 } entry;
 
@@ -48,7 +48,7 @@ struct fr_models {
     fr_metrics *metrics;
     void (*wake)(void *context);
     void *context;
-    pthread_mutex_t lock; /* protects the members below, and those of the entries except `instance` */
+    pthread_mutex_t lock; /* protects the members below, and the members of the entries except `instance` */
     uint64_t exchanges;
     bool closing;
 };
@@ -102,8 +102,8 @@ static void set_state(fr_models *m, entry *e, state now) {
 
 static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
 
-/* Handles the exchanges that waited for a model. status 200: the model is ready, and the exchanges continue. Any other
- * status: the model can't be loaded, and the exchanges are answered with this status and message. */
+/* Handles the exchanges that waited for a model. If the status is 200, the model is ready, and the exchanges continue.
+ * With any other status, the model can't be loaded, and the exchanges are answered with this status and message. */
 static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     pthread_mutex_lock(&m->lock);
     waiter *waiters = e->waiters;
@@ -120,8 +120,8 @@ static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *m
     }
 }
 
-/* Loads a model; this is the function of a loading thread. The same thread then reads the requests that waited for the
- * model, so that the engine's thread can continue with its texts. Meanwhile the model counts as in use. */
+/* The function of a loading thread: loads a model. Then the same thread reads the requests that waited for the model,
+ * so that the engine's thread can continue with its texts. Meanwhile the model counts as in use. */
 static void *run_load(void *context) {
     entry *e = context;
     fr_models *m = e->models;
@@ -153,15 +153,15 @@ static state state_of(fr_models *m, const entry *e) {
 }
 
 /* Returns true if no thread is handling an exchange for the model, and its scheduler has no requests. The caller must
- * have the lock. */
+ * hold the lock. */
 static bool is_idle(const entry *e) {
     size_t waiting, running;
     fr_scheduler_busy(e->instance.scheduler, &waiting, &running);
     return e->users + waiting + running == 0;
 }
 
-/* Removes an idle model from memory: the one that has not been used for the longest time. Returns false if all models
- * are in use. */
+/* Removes an idle model from memory. Of the idle models, the one that has not been used for the longest time is
+ * removed. Returns false if all models are in use. */
 static bool unload_one(fr_models *m) {
     entry *oldest = NULL;
     pthread_mutex_lock(&m->lock);
@@ -215,7 +215,8 @@ bool fr_models_loading(fr_models *m) {
     return count_in(m, LOADING) > 0;
 }
 
-/* Starts to load a model for which exchanges wait, once there is room for it. Only one model is loaded at a time. */
+/* Starts to load a model for which exchanges wait, as soon as there is room for it. Only one model is loaded at a
+ * time. */
 static void load_wanted(fr_models *m) {
     if (count_in(m, LOADING)) return;
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
@@ -243,8 +244,8 @@ bool fr_model_is_called(const char *own, const char *name) {
     return strncmp(name, own, length) == 0 && (!name[length] || strcmp(name + length, ":latest") == 0);
 }
 
-/* Finds a model by its name. A server with only one model accepts any name, or none, because many clients always send
- * the same name. */
+/* Finds a model by its name. A server with only one model accepts any name, and also a request without a name, because
+ * many clients always send the same name. */
 static entry *find(fr_models *m, const char *name) {
     if (m->count == 1) return &m->entries[0];
     for (size_t i = 0; name && i < m->count; i++)
@@ -262,8 +263,8 @@ static void wait_for(fr_models *m, entry *e, fr_http_exchange *exchange, fr_mode
     m->wake(m->context);
 }
 
-/* Returns true if a file of the model was truncated or changed after it was opened, and notes this once. The model
- * must be ready, and this thread must count among its users. */
+/* Returns true if a file of the model was truncated or changed after it was opened. Notes this once. The model must be
+ * ready, and this thread must be counted as one of its users. */
 static bool is_lost(fr_models *m, entry *e) {
     bool lost = fr_lab_files_check(e->instance.loaded.model, e->instance.loaded.drafter) == FR_LOST;
     pthread_mutex_lock(&m->lock);

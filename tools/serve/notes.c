@@ -34,8 +34,8 @@ static uint64_t hash_of(const char *line) {
     return hash;
 }
 
-/* Returns true if no line with this hash was written before and there is room to remember it. The caller must have the
- * lock. */
+/* Returns true if no line with this hash was written before, and remembers the hash. Returns false if there is no room
+ * to remember it. The caller must hold the lock. */
 static bool is_new(uint64_t hash) {
     size_t i = 0;
     while (i < notes.count && notes.said[i] != hash) i++;

@@ -15,7 +15,7 @@
 #include "tools/jobs/infill.h"
 #include "tools/serve/text_routes.h"
 
-/* the first version of ollama that gives log-probabilities, which this server does too */
+/* The first version of ollama that gives log-probabilities. This server gives them too */
 #define OLLAMA_VERSION "0.12.11"
 
 /* ------------------------------------------------------------------------------------------------------------ files */
@@ -32,7 +32,8 @@ static void add_file(files *f, const struct stat *file) {
     if (later) f->changed = file->st_mtim;
 }
 
-/* Gives the size and the time of change of a file; for a folder, of all its files together. */
+/* Gives the size of a file and the time of its last change. A folder has the total size of its files, and the time of
+ * their latest change. */
 static files files_of(const char *path) {
     files f = {0};
     struct stat file;
@@ -69,14 +70,15 @@ static json_t *time_of(time_t seconds) {
 
 /* ----------------------------------------------------------------------------------------------------------- models */
 
-/* Writes a number of parameters in short form, "494.0M" or "1.5B"; "" if it is not known yet. */
+/* Writes a number of parameters in short form, such as "494.0M" or "1.5B". If the number is not known yet, writes
+ * "". */
 static json_t *size_word(json_int_t parameters) {
     double millions = (double)parameters / 1e6;
     if (parameters == 0) return json_string("");
     return millions < 1000 ? json_sprintf("%.1fM", millions) : json_sprintf("%.1fB", millions / 1000);
 }
 
-/* Gives the details of a model. Its type and its number of parameters are known only once it was loaded. */
+/* Gives the details of a model. Its type and its number of parameters are known only after it has been loaded once. */
 static json_t *details_of(const char *path, const json_t *meta) {
     const json_t *type = json_object_get(meta, "ftype");
     size_t length = strlen(path);
@@ -87,7 +89,7 @@ static json_t *details_of(const char *path, const json_t *meta) {
                      json_is_string(type) ? json_string_value(type) : "");
 }
 
-/* Makes a model's entry in a list. told: the model's entry of fr_models_files. */
+/* Makes a model's entry in a list. told: the entry that fr_models_files gives for the model. */
 static json_t *model_of(const json_t *told) {
     const char *path = json_string_value(json_object_get(told, "path"));
     files f = files_of(path);
@@ -97,8 +99,8 @@ static json_t *model_of(const json_t *told) {
                      details_of(path, json_object_get(told, "meta")));
 }
 
-/* Lists the models. With `loaded` it lists only those in memory. Their time of removal is not known, so a date in the
- * far future is given. */
+/* Lists the models. If `loaded` is true, lists only the models in memory. ollama says when each of them will be
+ * removed. Here this time is not known, so a date in the far future is given. */
 static void list(fr_http_exchange *exchange, fr_models *models, bool loaded) {
     json_t *all = fr_models_files(models), *listed = json_array(), *told;
     size_t i;
@@ -172,7 +174,7 @@ static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *mo
     fr_http_exchange_answer_json(exchange, 200, shown);
 }
 
-/* Gives the name of the model in "model", or in "name", which older clients send; NULL if the body has neither. */
+/* Gives the name of the model. It is in "model", or in "name", which older clients send. NULL: the body has neither. */
 static const char *name_in(const json_t *body) {
     const json_t *named = json_object_get(body, "model"), *older = json_object_get(body, "name");
     return fr_job_plain_text(named && !json_is_null(named) ? named : older);
@@ -192,7 +194,7 @@ void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model) 
 
 /* -------------------------------------------------------------------------------------- loading and removing models */
 
-/* Returns true if "keep_alive" asks to remove the model at once: 0, "0" or "0s". */
+/* Returns true if "keep_alive" asks to remove the model at once. Its value is then 0, "0" or "0s". */
 static bool is_nothing(const json_t *keep) {
     const char *text = json_is_string(keep) ? json_string_value(keep) : NULL;
     if (json_is_number(keep)) return json_number_value(keep) == 0;
@@ -207,7 +209,7 @@ bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves) {
            (json_is_string(said) ? json_string_length(said) == 0 : json_is_array(said) && json_array_size(said) == 0);
 }
 
-/* Answers a request without a prompt. */
+/* Answers a request that has no prompt. */
 static void answer_silence(fr_http_exchange *exchange, const char *name, const char *reason) {
     bool chat = strcmp(fr_http_exchange_path(exchange), "/api/chat") == 0;
     json_t *line = json_pack("{s:o, s:o, s:b, s:s}", "model", fr_json_bytes(name, strlen(name)), "created_at",

@@ -3,19 +3,20 @@
 
 enum { FIRST = 8 };
 
-/* The rows of prompts may take this share of the time that a round takes without them. A share of 1 would double the
- * round's time. The share is less than 1, so that rounds of varying times rarely take more than double. */
+/* The rows of prompts may lengthen a round by this share of the time that the round takes without them. A share of 1
+ * would double the round's time. The share is less than 1 because the times of rounds vary, and a round should rarely
+ * take more than double. */
 #define SHARE 0.8
 
-/* Averages measured times. A time above the average counts for less, because another program may have slowed down the
- * round that was measured. */
+/* Averages measured times. A time above the average gets a smaller weight, because another program may have slowed down
+ * the round that was measured. */
 static double mean(double usual, double reading) {
     double weight = reading > usual ? 0.1 : 0.3;
     return usual == 0 ? reading : usual + weight * (reading - usual);
 }
 
 /* Gives at most twice as many rows as the last round had, because the time of many rows can't be predicted well from
- * that of a few. If no text is being generated it gives 0, which means no limit. */
+ * the time of a few. If no text is being generated, it gives 0, which means no limit. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts) {
     if (texts == 0) return 0;
     if (throttle->plain == 0 || throttle->row == 0) return FIRST;

@@ -1,10 +1,10 @@
 /* Reads the members of a request's body that only a server has (generation_request_parts.h). Members that a batch's
  * line has too are read by tools/jobs/job_request.c.
  *
- * A member that would change the answer and is not built is refused by name, unless its value means no change. A
- * member that has no effect here is checked and ignored. For example, the number of tokens to keep when a context
- * overflows has no effect, because here a context does not overflow. Unknown members are ignored, as clients expect,
- * and noted once (notes.h). */
+ * A member that would change the answer and is not implemented is refused, and the error names it. It is accepted if
+ * its value means no change. A member that has no effect here is checked and ignored. For example, the number of tokens
+ * to keep when a context overflows has no effect, because here a context does not overflow. Unknown members are
+ * ignored, as clients expect, and noted once (notes.h). */
 #include <math.h>
 #include <string.h>
 
@@ -32,11 +32,11 @@ static bool is_given(const fr_job *job, const char *key) {
 
 #define REUSE "cache_prompt"
 
-/* Members that are flags, with the offsets of their variables in the request. The flag REUSE has no such variable,
+/* Members that are flags. Each has the offset of its variable in the request. The flag REUSE has no such variable,
  * because it is a setting of the session. */
 static const struct {
     const char *key;
-    size_t offset; /* 0: the flag is a setting of the session */
+    size_t offset; /* 0: the flag has no variable, because it is a setting of the session */
 } flags[] = {{"stream", offsetof(fr_generation_request, stream)},
              {"return_tokens", offsetof(fr_generation_request, return_tokens)},
              {"return_progress", offsetof(fr_generation_request, return_progress)},
@@ -45,7 +45,7 @@ static const struct {
              {REUSE, 0}};
 enum { FLAGS = sizeof flags / sizeof *flags };
 
-/* Gives the index of a flag; FLAGS if there is none with this name. */
+/* Gives the index of the flag with this name. FLAGS: there is no such flag. */
 static size_t find_flag(const char *key) {
     size_t i = 0;
     while (i < FLAGS && strcmp(flags[i].key, key) != 0) i++;
@@ -60,7 +60,7 @@ static bool take_flag(fr_generation_request *request, fr_job *job, const char *k
 }
 
 /* Members that are numbers and are ignored. A value from `low` to `built` has no effect here. A larger value is
- * refused, because its effect is not built. */
+ * refused, because its effect is not implemented. */
 static const struct {
     const char *key;
     double low, built;
@@ -72,7 +72,7 @@ static const struct {
                {"adaptive_target", -HUGE_VAL, -1e-30}};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-/* Gives the index of a number; NUMBERS if there is none with this name. */
+/* Gives the index of the number with this name. NUMBERS: there is no such number. */
 static size_t find_number(const char *key) {
     size_t i = 0;
     while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
@@ -88,7 +88,7 @@ static bool take_number(fr_generation_request *request, fr_job *job, const char 
     return json_number_value(value) <= numbers[i].built || fr_job_unbuilt(job, key);
 }
 
-/* Reads the switch of a feature that is not built. It must be false. */
+/* Reads the switch of a feature that is not implemented. It must be false. */
 static bool take_false(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -101,7 +101,7 @@ static bool take_empty(fr_generation_request *request, fr_job *job, const char *
     return empty || fr_job_unbuilt(job, key);
 }
 
-/* Accepts a member without reading it, because request_messages.c reads it with the last message. */
+/* Accepts a member without reading it. request_messages.c reads it later, together with the last message. */
 static bool take_end(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_take_later(job, key, value);
@@ -156,7 +156,7 @@ static bool take_ping(fr_generation_request *request, fr_job *job, const char *k
     return true;
 }
 
-/* Reads the limit of the time for a reply, which editors send when code is filled in. A value below 1 means no
+/* Reads the limit of the time for a reply. Editors send it when they ask to fill in code. A value below 1 means no
  * limit. */
 static bool take_time(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, INT32_MIN, INT32_MAX)) return must_be(job, key, "a whole number of milliseconds");
@@ -164,8 +164,8 @@ static bool take_time(fr_generation_request *request, fr_job *job, const char *k
     return true;
 }
 
-/* Reads the form of reasoning. Here reasoning is always separated from the content, so only values that mean this are
- * accepted. */
+/* Reads the form of reasoning. Here reasoning is always separated from the content, so only values with this meaning
+ * are accepted. */
 static bool take_reasoning_format(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_string(value)) return must_be(job, key, "a text");
@@ -187,9 +187,9 @@ static bool take_most(fr_generation_request *request, fr_job *job, const char *k
     return fr_job_take_most(job, key, value);
 }
 
-/* Reads the number of likeliest tokens: llama.cpp's "n_probs", or "logprobs" in a request to /completion or
- * /v1/completions. In "logprobs" of /v1/completions, 0 means the log-probabilities of the chosen tokens alone.
- * Everywhere else 0 means no log-probabilities. "n_probs" overrides "logprobs", except in a chat. */
+/* Reads the number of most likely tokens. It is llama.cpp's "n_probs", or "logprobs" in a request to /completion or
+ * /v1/completions. If "logprobs" of /v1/completions is 0, only the chosen tokens get log-probabilities. Everywhere else
+ * 0 means no log-probabilities. "n_probs" overrides "logprobs", except in a chat. */
 static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     bool own = strcmp(key, "n_probs") == 0;
@@ -203,7 +203,7 @@ static bool take_probs(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
 }
 
-/* Reads the switch that gives the probabilities after sampling in place of the model's log-probabilities. */
+/* Reads the switch that chooses the probabilities after sampling instead of the model's log-probabilities. */
 static bool take_chances(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -219,16 +219,16 @@ static bool take_top_k(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
-/* Reads "mirostat". Version 1 is not built. It is refused here, because the session would refuse it only when the
- * session begins. */
+/* Reads "mirostat". Version 1 is not implemented. It is refused here, because the session would refuse it only later,
+ * when it begins. */
 static bool take_mirostat(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
     return fr_job_sampler(key)(job, key, value);
 }
 
-/* Reads the rule by which drafts are accepted. Rejection sampling is refused: with it, the text depends on the drafts,
- * and so on other requests that run at the same time. */
+/* Reads the rule by which drafts are accepted. Rejection sampling is refused. With it, the text would depend on the
+ * drafts, and so on other requests that run at the same time. */
 static bool take_accept(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_is_word(value, "gumbel") ||
@@ -327,7 +327,7 @@ static const struct {
     {"reasoning_control", ALL, take_false},
 };
 
-/* Finds the function in this file that reads a member; NULL if there is none. */
+/* Finds the function in this file that reads a member. NULL: no function here reads it. */
 static take_member *find_member(const fr_job *job, const char *key) {
     unsigned form = job->form == FR_JOB_CHAT ? CHAT : job->form == FR_JOB_COMPLETION ? COMPLETION : NATIVE;
     if (find_flag(key) < FLAGS) return take_flag;
@@ -354,7 +354,7 @@ static bool take_speculative(fr_generation_request *request, fr_job *job, const 
     return true;
 }
 
-/* Turns whole numbers that are written like 2.0 into integers. JSON has only one kind of number, and some clients
+/* Turns numbers such as 2.0 into integers, if they have no fraction. JSON has only one kind of number, and some clients
  * write all numbers with a decimal point. */
 static void make_whole(json_t *body) {
     for (void *at = json_object_iter(body); at; at = json_object_iter_next(body, at)) {

@@ -1,8 +1,8 @@
 /* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs, and become parts
  * {"type": "image"}, which templates know. If the model can't read a tool's result, the result is replaced by a short
- * text that says this. Refusing the result would end the conversation, because an agent sends the same result again
- * with every turn. If the last message is the assistant's, the reply continues that message, as in llama.cpp's server,
- * unless the request says otherwise. */
+ * text that says so. A refusal would end the conversation, because an agent sends the same result again with every
+ * turn. If the last message is the assistant's, the reply continues that message, as in llama.cpp's server. The request
+ * can ask for another behaviour. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +15,9 @@
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Gives the base64 text after "data:image/png;base64,"; NULL if the url has another form. Any format may stand in
- * place of png. The format is ignored, because clients often name a wrong one; the picture's first bytes show the
- * format. */
+/* Gives the base64 text of a url that begins with "data:image/png;base64,". Any format may be in the place of png. The
+ * format is ignored, because clients often name a wrong one, and the picture's first bytes show the format. NULL: the
+ * url has another form. */
 static const char *data_of(const char *url) {
     static const char begin[] = "data:image/", end[] = ";base64,";
     if (strncasecmp(url, begin, strlen(begin)) != 0) return NULL;
@@ -56,8 +56,8 @@ static void set_text(json_t *part, json_t *text) {
     fr_json_put(part, "text", text);
 }
 
-/* Turns a part of another type that contains text into a part of type text. Refusals, and parts of OpenAI's
- * /v1/responses, are such parts. */
+/* Turns a part of another type that contains text into a part of type "text". Such parts are refusals, and parts in the
+ * form of OpenAI's /v1/responses. */
 static bool take_text_part(json_t *part) {
     static const char *const words[][2] = {{"refusal", "refusal"}, {"output_text", "text"}, {"input_text", "text"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -69,7 +69,8 @@ static bool take_text_part(json_t *part) {
     return false;
 }
 
-/* Gives the text of a file that was sent as a data: URI of text or JSON, as a new value; NULL for any other file. */
+/* If a file was sent as a data: URI of text or JSON, gives its text as a new value. NULL: the file was sent in another
+ * way. */
 static json_t *text_of_file(const json_t *file) {
     static const char *const kinds[] = {"data:text/", "data:application/json"};
     const json_t *data = json_object_get(file, "file_data");
@@ -84,7 +85,7 @@ static json_t *text_of_file(const json_t *file) {
     return text;
 }
 
-/* Replaces a file by its name and its text, or by a note that the model can't read it. */
+/* Replaces a file by its name and its text. If the model can't read the file, replaces it by a note that says so. */
 static void set_file(json_t *part) {
     const json_t *inner = json_object_get(part, "file"), *file = inner ? inner : part;
     const json_t *named = json_object_get(file, "filename");
@@ -102,8 +103,8 @@ static void set_file(json_t *part) {
     set_text(part, said);
 }
 
-/* Replaces a part of a tool's result by a note if the model can't read the part. If the model can read the part,
- * nothing is changed, and the function returns false. */
+/* If the model can't read a part of a tool's result, replaces the part by a note. If the model can read the part,
+ * changes nothing and returns false. */
 static bool leave_out(const fr_job *job, json_t *part, const char *type) {
     bool picture = strcmp(type, "image_url") == 0;
     if (picture && fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) >= 0) return false;
@@ -137,7 +138,7 @@ static bool take_part(fr_generation_request *request, fr_job *job, json_t *part,
     return true;
 }
 
-/* Removes thoughts from the parts of a content, because a message's thought belongs into its reasoning_content. */
+/* Removes thoughts from the parts of a content, because a chat has the thought of a message in "reasoning_content". */
 static void drop_thoughts(json_t *content) {
     for (size_t i = json_array_size(content); i-- > 0;) {
         const json_t *type = json_object_get(json_array_get(content, i), "type");
@@ -167,8 +168,8 @@ static bool is_assistant(const json_t *message) {
     return fr_job_is_word(json_object_get(message, "role"), "assistant");
 }
 
-/* Decides if the reply continues the last message. If the request does not decide this, the reply continues the
- * message if it is the assistant's. */
+/* Decides whether the reply continues the last message. If the request does not say, the reply continues the last
+ * message if that message is the assistant's. */
 static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
     const json_t *continues = json_object_get(job->request, "continue_final_message");
     const json_t *opens = json_object_get(job->request, "add_generation_prompt");
@@ -192,8 +193,8 @@ static bool is_nothing(const json_t *text) {
     return json_is_string(text) && strspn(json_string_value(text), " \t\r\n") == json_string_length(text);
 }
 
-/* Returns true if a message has neither a text nor a thought. Such a message of the assistant is ignored if it is the
- * last one. */
+/* Returns true if a message has neither a text nor a thought. If such a message is the last one and the assistant's, it
+ * is ignored. */
 static bool is_silent(const json_t *message) {
     static const char *const members[] = {"content", "reasoning", "reasoning_content", "thinking"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -201,7 +202,7 @@ static bool is_silent(const json_t *message) {
     return true;
 }
 
-/* Checks that each message of a user or a tool has a content. A content of null, which some clients send, counts as an
+/* Checks that each message of a user or a tool has a content. Some clients send null as a content; it counts as an
  * empty text. */
 static bool check_contents(fr_job *job, const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
@@ -219,7 +220,7 @@ static bool check_contents(fr_job *job, const json_t *messages) {
  * changed. */
 enum { RESULTS_MAX = 256 };
 
-/* Finds the call with this id; -1: there is none. */
+/* Finds the index of the call with this id. -1: no call has this id. */
 static int find_call(const json_t *calls, const json_t *id) {
     for (size_t i = 0; json_is_string(id) && i < json_array_size(calls); i++)
         if (json_equal(json_object_get(json_array_get(calls, i), "id"), id)) return (int)i;
@@ -227,8 +228,8 @@ static int find_call(const json_t *calls, const json_t *id) {
 }
 
 /* Sorts the results that follow messages[at] into the order of that message's calls. Many templates write results
- * without ids. So the model would match results in another order to the wrong calls. A result without a matching call
- * keeps its place. */
+ * without ids, so results in another order would be matched to the wrong calls. A result without a matching call keeps
+ * its place. */
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     struct {

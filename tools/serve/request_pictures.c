@@ -4,7 +4,7 @@
 #include "tools/serve/base64.h"
 #include "tools/serve/generation_request_parts.h"
 
-/* The largest number of pixels that the pictures of a request may have together, which take 100 MB. */
+/* The largest number of pixels that the pictures of a request may have together. That many pixels take 100 MB. */
 #define PIXELS_MAX ((size_t)1 << 25)
 
 bool fr_generation_request_take_picture(fr_generation_request *request, fr_job *job, const char *key,

@@ -20,7 +20,7 @@ typedef struct reranking {
     fr_embedder_chore pairs; /* the first member, so that a pointer to it is a pointer to this struct */
     json_t *body;
     ranked *list;    /* [pairs.count] */
-    size_t top;      /* number of documents that are shown */
+    size_t top;      /* number of documents that the answer shows */
     bool texts_only; /* the request has "texts" */
     bool returns;    /* the answer has the documents */
 } reranking;
@@ -41,7 +41,7 @@ static const json_t *document_of(const reranking *r, size_t index) {
     return json_is_object(document) ? json_object_get(document, "text") : document;
 }
 
-/* Orders the highest score first. Documents with equal scores keep their order. */
+/* Comparison for qsort: the highest score comes first. Documents with equal scores keep their order. */
 static int compare(const void *one, const void *other) {
     const ranked *a = one, *b = other;
     if (a->score != b->score) return a->score < b->score ? 1 : -1;
@@ -101,7 +101,7 @@ static bool read_body(reranking *r) {
     return false;
 }
 
-/* Turns the query with each document into ids. Returns false if the exchange was refused. */
+/* Makes the ids of each pair of the query and a document. Returns false if the exchange was refused. */
 static bool encode_pairs(reranking *r) {
     const json_t *query = json_object_get(r->body, "query");
     const char *instruction = json_string_value(json_object_get(r->body, "instruction"));

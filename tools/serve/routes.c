@@ -34,7 +34,7 @@ static void get_models(const fr_routes *routes, fr_http_exchange *exchange) {
     fr_http_exchange_answer_json(exchange, 200, fr_models_list(routes->models));
 }
 
-/* Answers a question about one model. The rest of the path is the model's name, which may contain slashes. */
+/* Answers a question about one model. The path ends with the model's name, which may contain slashes. */
 static void get_model(const fr_routes *routes, fr_http_exchange *exchange) {
     const char *path = fr_http_exchange_path(exchange), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
@@ -87,7 +87,7 @@ static void post_adapters(const fr_routes *routes, fr_http_exchange *exchange) {
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-/* Refuses a request for text to a model that generates none. Returns true if it was refused. */
+/* Refuses a request for text if the model generates no text. Returns true if the request was refused. */
 static bool refuse_encoder(fr_http_exchange *exchange, const fr_model_instance *model) {
     if (model->jobs.engine) return false;
     fr_http_exchange_refuse(
@@ -104,7 +104,7 @@ static void list_slots(fr_http_exchange *exchange, const fr_model_instance *mode
         fr_http_exchange_answer_json(exchange, 200, fr_scheduler_slots(model->scheduler));
 }
 
-/* Answers a request about the slots, which is allowed only with --slots. */
+/* Answers a request about the slots. Such requests are allowed only with --slots. */
 static void show(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (routes->args->given[FR_ARG_SLOTS])
         fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), then);
@@ -140,8 +140,8 @@ static bool slot_number(const char *path, size_t slots, size_t *slot) {
     return *slot < slots;
 }
 
-/* Gives the path of a session's file in the folder of --slot-save-path; the caller frees it. The body has the file's
- * name. NULL: the exchange was refused. */
+/* Gives the path of a session's file in the folder of --slot-save-path. The body has the file's name. The caller frees
+ * the path. NULL: the exchange was refused. */
 static char *file_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
     json_t *body = fr_json_body(exchange);
@@ -187,7 +187,7 @@ static void post_slot(const fr_routes *routes, fr_http_exchange *exchange) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Calls `then` with the model that the body names. If there is only one model, the body is not parsed for this. */
+/* Calls `then` with the model that the body names. If the server has only one model, the body is not parsed here. */
 static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (!routes->args->given[FR_ARG_MODELS]) {
         fr_models_with(routes->models, exchange, NULL, then);
@@ -203,7 +203,7 @@ static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_mo
     json_decref(name);
 }
 
-/* Adds the request to the scheduler's queue, or answers with the reason why it can't be run. */
+/* Adds the request to the scheduler's queue. If the request can't be run, answers with the reason. */
 static void queue_request(fr_http_exchange *exchange, const fr_model_instance *model, fr_generation_request *request) {
     if (request->error[0]) {
         fr_answer_refuse(request);
@@ -250,8 +250,8 @@ static void answer_infill(fr_http_exchange *exchange, const fr_model_instance *m
 
 typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
 
-/* Converts the exchange's body to the body of a chat; *body is the original. NULL: it can't be converted, and the
- * exchange was refused. */
+/* Converts the exchange's body to the body of a chat. *body: the original body. NULL: the body can't be converted, and
+ * the exchange was refused. */
 static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **body) {
     char error[FR_DIALECT_ERROR];
     *body = fr_json_body(exchange);
@@ -263,7 +263,7 @@ static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **bod
     return chat;
 }
 
-/* Starts a chat, or a completion if the converted body has no messages. Takes over both bodies. */
+/* Starts a chat. If the converted body has no messages, starts a completion. Takes ownership of both bodies. */
 static void queue_in_dialect(fr_http_exchange *exchange, const fr_model_instance *model, const fr_dialect *dialect,
                              json_t *body, json_t *chat) {
     fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
@@ -279,8 +279,8 @@ static void answer_in_dialect(fr_http_exchange *exchange, const fr_model_instanc
     if (chat) queue_in_dialect(exchange, model, dialect, body, chat);
 }
 
-/* Answers with the number of tokens of a request's prompt, {"input_tokens": N}, which may exceed the context. object:
- * the value of a member "object"; NULL: the answer has no such member. */
+/* Answers with the number of tokens of a request's prompt, {"input_tokens": N}. The number may be larger than the
+ * context. object: the value of a member "object" of the answer; NULL: the answer has no such member. */
 static void count_in(fr_http_exchange *exchange, const fr_model_instance *model, read_fn *read, const char *object) {
     fr_job_setting setting = model->jobs;
     if (refuse_encoder(exchange, model)) return;
@@ -330,7 +330,7 @@ static void answer_ollama_chat(fr_http_exchange *exchange, const fr_model_instan
     answer_in_dialect(exchange, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
 }
 
-/* Starts ollama's /api/generate. If the body has a suffix, code is filled in. */
+/* Starts ollama's /api/generate. If the body has a suffix, the request asks to fill in code. */
 static void answer_ollama_generate(fr_http_exchange *exchange, const fr_model_instance *model) {
     char error[FR_INFILL_ERROR];
     if (refuse_encoder(exchange, model)) return;
@@ -358,7 +358,7 @@ static void get_ollama_loaded(const fr_routes *routes, fr_http_exchange *exchang
     fr_ollama_loaded(exchange, routes->models);
 }
 
-/* Calls `then` for a request with a prompt. A request without one loads the model or removes it from memory. */
+/* If a request has a prompt, calls `then`. A request without a prompt loads the model or removes it from memory. */
 static void route_ollama(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     bool leaves;
     json_t *body = fr_json_body(exchange);
@@ -385,8 +385,8 @@ static void post_ollama_generate(const fr_routes *routes, fr_http_exchange *exch
 
 static const struct route {
     const char *method, *path;
-    route_fn *answer;   /* answers without a model; NULL: `then` answers */
-    fr_models_fn *then; /* answers for the model that the request's body names */
+    route_fn *answer;   /* answers without a model; NULL: the member `then` answers */
+    fr_models_fn *then; /* answers with the model that the request's body names */
 } routes_table[] = {
     {"GET", "/", get_web_page, NULL},
     {"GET", FR_WEB_PAGE_FOLDER, get_web_page, NULL},
@@ -472,8 +472,8 @@ bool fr_routes_open(const char *path) {
     return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_web_page_has(path);
 }
 
-/* Searches the body for these words without parsing it. If a word occurs by chance, a helper thread reads the request,
- * which does no harm. "\\u" is among the words because an escaped letter could hide one of them. */
+/* Searches the body for these words without parsing it. If a word occurs in it by chance, a helper thread reads the
+ * request, which does no harm. "\\u" is searched too, because an escaped letter could hide one of the words. */
 bool fr_routes_slow(const char *body, size_t length) {
     static const char *const words[] = {
         "grammar", "schema", "regex", "format", "tool_choice", "guided_", "structured_outputs", "\\u"};

@@ -18,8 +18,8 @@ void fr_routes_answer(void *context, fr_http_exchange *exchange);
 /* Returns true for a path that needs no key. */
 bool fr_routes_open(const char *path);
 
-/* Returns true if the body may ask for a grammar, which takes long to build. Such a body contains a word from the
- * names of the members that ask for a grammar, or \u, which can hide such a word. */
+/* Returns true if the body may ask for a grammar. Building a grammar takes long. The body is searched for words from
+ * the names of the members that ask for a grammar, and for \u, because an escaped letter can hide such a word. */
 bool fr_routes_slow(const char *body, size_t length);
 
 #endif

@@ -10,20 +10,20 @@
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
 
-/* The largest number of bytes of an answer that a client may leave unread. If more bytes are unread, the texts of the
- * answer pause until the client reads on. */
+/* The largest number of bytes of an answer that may wait for the client to read them. If more bytes wait, the texts of
+ * the answer pause until the client reads again. */
 #define UNREAD_MAX ((size_t)4 << 20)
 
-/* The nanoseconds that another thread waits for the engine's thread to begin computing. */
+/* Another thread waits at most this many nanoseconds until the engine's thread begins to compute. */
 #define ABANDON_WAIT 100000000
 
 static fr_engine *engine_of(const fr_scheduler *scheduler) {
     return scheduler->setting.jobs->engine;
 }
 
-/* While the engine's thread computes, which may take long, another thread may take the scheduler over to tell clients
- * that the server ends (fr_scheduler_abandon). The engine's thread allows this by go_away, and ends it by
- * come_back. */
+/* The engine's thread may compute for a long time. Meanwhile another thread may use the scheduler to tell clients that
+ * the server ends (fr_scheduler_abandon). The engine's thread calls go_away to allow this, and come_back to end the
+ * permission. */
 static void go_away(fr_scheduler *scheduler) {
     sem_post(&scheduler->away);
 }
@@ -64,7 +64,7 @@ bool fr_scheduler_full(fr_scheduler *scheduler) {
     return full;
 }
 
-/* Moves the requests that have arrived to the end of the queue, which only the engine's thread uses. */
+/* Moves the requests that have arrived to the end of the queue. Only the engine's thread uses the queue. */
 static void take_arrived(fr_scheduler *scheduler) {
     fr_generation_request **end = &scheduler->line;
     while (*end) end = &(*end)->next;
@@ -92,13 +92,13 @@ static bool is_unwanted(const fr_generation_request *request) {
     return request->answered || fr_http_exchange_gone(request->exchange);
 }
 
-/* Removes the request from the counters. This is done before the client gets the end of the answer, so that the
- * client's next /metrics no longer counts it. */
+/* Removes the request from the counters. This must be done before the client gets the end of the answer. Then the
+ * client's next request for /metrics no longer counts this request. */
 static void discount(fr_scheduler *scheduler, const fr_generation_request *request) {
     count(scheduler, request->begun ? &scheduler->busy : &scheduler->waiting, -1);
 }
 
-/* Ends a request whose choices have all ended, or whose remaining choices are not needed. */
+/* Ends a request. Either all its choices have ended, or the remaining choices are not needed. */
 static void end_request(fr_scheduler *scheduler, fr_generation_request *request) {
     unlink_request(scheduler, request);
     fr_log_generation_request(request);
@@ -107,7 +107,7 @@ static void end_request(fr_scheduler *scheduler, fr_generation_request *request)
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-/* Counts the ids at the beginning of a restored session's timeline that are also the beginning of a prompt. */
+/* Counts the ids that a restored session's timeline and a prompt have in common at their beginning. */
 static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     const int32_t *ids;
     size_t length = slot->restored ? fr_session_ids(slot->kept, &ids) : 0, shared = 0;
@@ -115,9 +115,9 @@ static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     return shared;
 }
 
-/* Finds a free slot for a choice. If the request names a slot, only that slot may be used. Otherwise the slot is
- * chosen whose restored session shares most ids with the prompt. If several share equally many, the one is chosen that
- * has not been used for the longest time. NULL: there is no free slot. */
+/* Finds a free slot for a choice. If the request names a slot, only that slot may be used. Otherwise the best slot is
+ * the one whose restored session shares the most ids with the prompt. If several slots share equally many ids, the one
+ * that has not been used for the longest time is chosen. NULL: there is no free slot. */
 static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
     fr_slot *best = NULL;
     size_t most = 0;
@@ -135,8 +135,8 @@ static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_requ
     return best;
 }
 
-/* Begins a text in a slot. If the slot has a restored session that begins like the prompt, the text continues that
- * session. */
+/* Begins a text in a slot. If the slot has a restored session whose beginning is also the beginning of the prompt, the
+ * text continues that session. */
 static void begin_session(fr_slot *slot, fr_job *job) {
     void *bytes = NULL;
     size_t size = 0;
@@ -149,12 +149,12 @@ static void begin_session(fr_slot *slot, fr_job *job) {
     fr_free(bytes);
 }
 
-/* The state of a pause while a picture is run through the vision tower. The text of the picture's request has not
- * begun at this time. */
+/* The state of a pause while a picture is run through the vision tower. The text to which the picture belongs has not
+ * begun yet. */
 typedef struct tower_pause {
     fr_scheduler *scheduler;
     const fr_generation_request *request;
-    double since; /* time at which the present slice began */
+    double since; /* time at which the current slice began */
 } tower_pause;
 
 static bool run_round(fr_scheduler *scheduler);
@@ -162,10 +162,10 @@ static void drop_unwanted(fr_scheduler *scheduler);
 static void take_arrived(fr_scheduler *scheduler);
 static void fill(fr_scheduler *scheduler, bool texts_alone);
 
-/* Called between two slices of a picture that is run through the tower. The function does nothing until the slices
- * have taken as long as the last round. Then it begins newly arrived texts that have no pictures, and runs a round of
- * all texts that have begun. So a picture slows other texts down about twofold, as a prompt does. Returns true if the
- * picture is no longer needed. */
+/* Called between two slices of a picture that is run through the vision tower. The function does nothing until the
+ * slices have taken as long as the last round. Then it begins texts without pictures that have arrived meanwhile, and
+ * runs a round of all texts that have begun. So a picture slows down other texts about twofold, as a prompt does.
+ * Returns true if the picture is no longer needed. */
 static bool pause_tower(void *context) {
     tower_pause *pause = context;
     fr_scheduler *scheduler = pause->scheduler;
@@ -199,7 +199,7 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     tower_pause pause = {scheduler, request, choice->began};
     choice->job.pause = pause_tower;
     choice->job.pause_context = &pause;
-    go_away(scheduler); /* running a picture takes long, so the thread counts as computing from here on */
+    go_away(scheduler); /* running a picture takes long, so from here on this thread counts as computing */
     begin_session(slot, &choice->job);
     come_back(scheduler);
     choice->job.pause = NULL;
@@ -210,8 +210,8 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     scheduler->running[at] = slot;
 }
 
-/* Returns true if the next choice may begin. The prompt of several choices is run only once: the first choice runs the
- * prompt, and the others wait until all of the prompt has been run. */
+/* Returns true if the next choice may begin. If several choices have the same prompt, the first choice runs the prompt.
+ * The other choices wait until the whole prompt has been run. */
 static bool may_begin(const fr_generation_request *request) {
     const fr_choice *next = &request->choices[request->begun];
     for (const fr_choice *c = request->choices; c < next; c++)
@@ -219,15 +219,15 @@ static bool may_begin(const fr_generation_request *request) {
     return true;
 }
 
-/* Returns true if any prompt of a request has pictures. */
+/* Returns true if at least one prompt of a request has pictures. */
 static bool sees_pictures(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++)
         if (request->choices[i].job.picture_count) return true;
     return false;
 }
 
-/* Removes requests whose clients left while they waited, and begins choices in free slots. texts_alone: the vision
- * tower is running a picture, so requests with pictures stay in the queue. */
+/* Removes requests whose clients left while the requests waited, and begins choices in free slots. texts_alone: the
+ * vision tower is running a picture, so requests with pictures stay in the queue. */
 static void fill(fr_scheduler *scheduler, bool texts_alone) {
     for (fr_generation_request *request = scheduler->line, *next; request; request = next) {
         fr_slot *slot;
@@ -246,8 +246,8 @@ static void fill(fr_scheduler *scheduler, bool texts_alone) {
             begin(scheduler, request, slot);
         bool ran = sees && request->begun > begun;
         if (request->begun == request->count) unlink_request(scheduler, request);
-        /* while the pictures of this request were run, other requests may have ended, even the next one in this
-         * loop */
+        /* while the pictures of this request were run, other requests may have ended, even the one to which `next`
+         * points */
         if (ran) return;
     }
 }
@@ -268,7 +268,7 @@ static void leave(fr_scheduler *scheduler, fr_slot *slot) {
     fr_scheduler_show_slot(scheduler, slot);
 }
 
-/* Ends a choice, complete or not. Its session stays in the slot. */
+/* Ends a choice, whether it is complete or not. Its session stays in the slot. */
 static void end_choice(fr_scheduler *scheduler, fr_slot *slot) {
     fr_generation_request *request = slot->request;
     fr_choice *choice = slot->choice;
@@ -291,8 +291,8 @@ static void drop_unwanted(fr_scheduler *scheduler) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Closes the sessions of texts that have ended, which frees their pages. Returns false if there were no such
- * sessions. */
+/* Closes the sessions of texts that have ended, so that their pages of the KV cache become free. Returns false if there
+ * were no such sessions. */
 static bool forget_kept(fr_scheduler *scheduler) {
     bool any = false;
     for (fr_slot *slot = scheduler->slots; slot < scheduler->slots + scheduler->setting.slots; slot++) {
@@ -302,8 +302,8 @@ static bool forget_kept(fr_scheduler *scheduler) {
     return any;
 }
 
-/* Swaps out a text because no text has found a page. The text gives up its pages and continues later. A text with
- * pictures can't be swapped out: it fails. */
+/* Swaps out a text, because no text has found a free page of the KV cache. The text gives up its pages and continues
+ * later. A text with pictures can't be swapped out; it fails instead. */
 static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     fr_session *session = slot->choice->job.session;
     slot->aside = fr_lab_session_set_aside(session) == FR_OK;
@@ -314,9 +314,9 @@ static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     end_choice(scheduler, slot);
 }
 
-/* Gives a swapped-out text its pages back if there are enough. If there are not, the next attempt is made after
- * another text has ended. alone: no other text runs. An attempt is then made at once, and a failure is final, because
- * all pages are free. */
+/* Gives a swapped-out text its pages back if there are enough free pages. Otherwise the next attempt is made when
+ * another text has ended. alone: no other text runs. Then an attempt is made at once. If this attempt fails, the text
+ * fails, because all pages are free. */
 static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     if (!slot->aside) return true;
     if (slot->aside_since == scheduler->ended && !alone) return false;
@@ -331,8 +331,9 @@ static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     return true;
 }
 
-/* Frees pages for texts that found none. count: the number of these texts; ran: the number of all texts in the round.
- * While pages are short, no text pauses for the prompts of other texts, because a pausing text keeps its pages. */
+/* Frees pages for texts that found no free page. count: the number of these texts. ran: the number of all texts in the
+ * round. While pages are short, no text pauses for the prompts of other texts, because a text that pauses keeps its
+ * pages. */
 static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t count, size_t ran) {
     bool known = scheduler->short_of_pages;
     scheduler->short_of_pages |= count > 0;
@@ -373,8 +374,8 @@ static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
 }
 
 /* Collects the slots that take part in a round. A slot takes part if its text has not ended, its client reads the
- * answer, its session has pages, and it does not pause for prompts. Gives the number of these slots. *texts: the
- * number of these slots whose prompt has been run. */
+ * answer, its session has pages, and it does not pause for prompts. Gives the number of the collected slots. *texts:
+ * the number of collected slots whose whole prompt has been run. */
 static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) {
     size_t count = 0;
     *texts = 0;
@@ -399,14 +400,14 @@ static double left_of(fr_slot *const *slots, size_t count) {
     return left;
 }
 
-/* Returns true if the text has used up its time (request->most) and has a line break. */
+/* Returns true if the text has used up its time (request->most) and contains a line break. */
 static bool is_late(const fr_generation_request *request, const fr_choice *choice) {
     const fr_stream *text = &choice->job.text;
     bool over = request->most > 0 && choice->first > 0 && fr_seconds() - choice->first > request->most;
     return over && text->bytes && memchr(text->bytes, '\n', text->length);
 }
 
-/* Handles the ids that a round gave to a slot, and sends them. */
+/* Handles the ids that a round has given to a slot, and sends them to the client. */
 static void take(fr_scheduler *scheduler, fr_slot *slot, const fr_round *round) {
     fr_job *job = &slot->choice->job;
     fr_job_take(job, round);
@@ -418,7 +419,7 @@ static void take(fr_scheduler *scheduler, fr_slot *slot, const fr_round *round) 
     if (job->ended) end_choice(scheduler, slot);
 }
 
-/* Runs a round. Returns false if no slot takes part. */
+/* Runs a round. Returns false if no slot takes part in it. */
 static bool run_round(fr_scheduler *scheduler) {
     fr_slot *slots[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
     size_t texts, hungry_count = 0, count = assemble(scheduler, slots, &texts);
@@ -449,7 +450,7 @@ static bool run_round(fr_scheduler *scheduler) {
     return true;
 }
 
-/* Ends the choices whose jobs have ended without a round: those that could not start, and those that need no new
+/* Ends the choices whose jobs have ended without a round. Some of these jobs could not start. The others need no new
  * ids. */
 static void end_refused(fr_scheduler *scheduler) {
     for (size_t i = scheduler->running_count; i-- > 0;) {

@@ -1,10 +1,10 @@
-/* Runs chores, one piece between two rounds (scheduler.h). */
+/* Runs chores. Between two rounds it runs one piece of a chore (scheduler.h). */
 #include "tools/serve/scheduler_parts.h"
 
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
     chore->next = NULL;
     pthread_mutex_lock(&scheduler->lock);
-    /* the first chore is being run, so the queue may have one chore more than the setting allows */
+    /* the first chore is already being run, so the queue may have one chore more than the setting allows to wait */
     bool fits = !scheduler->closed && scheduler->chore_count < scheduler->setting.queue + 1;
     if (fits) {
         *scheduler->chores_end = chore;
@@ -35,7 +35,7 @@ static fr_chore *first_of(fr_scheduler *scheduler) {
     return first;
 }
 
-/* Ends the first chore. It is removed from the queue before its client gets the answer. */
+/* Ends the first chore. The chore is removed from the queue before its client gets the answer. */
 static void end_first(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_chore *first = scheduler->chores;

@@ -1,4 +1,4 @@
-/* Publishes the state of slots for /slots, and saves, restores or erases their sessions between rounds
+/* Publishes the state of slots for /slots. Saves, restores or erases the sessions of slots between rounds
  * (scheduler.h). */
 #include <stdlib.h>
 #include <string.h>
@@ -87,14 +87,14 @@ static void answer_status(const fr_errand *errand, fr_status status) {
                                                : "the session could not be saved or restored");
 }
 
-/* Refuses a path that is not a regular file. Reading a pipe or a device could block all texts. Saving could overwrite
- * a device. */
+/* Refuses a path that is not a regular file. Reading a pipe or a device could block all texts. Saving to a device could
+ * overwrite it. */
 static void answer_no_file(const fr_errand *errand) {
     fr_http_exchange_refuse(errand->exchange, 400, "\"filename\" names something that is not a regular file");
 }
 
-/* Answers an errand that has succeeded. names: the names of three members, which are the number of ids, the number of
- * bytes, and the milliseconds since `start`. */
+/* Answers an errand that has succeeded. names: the names of three members of the answer. Their values are the number of
+ * ids, the number of bytes, and the milliseconds since `start`. */
 static void answer_done(const fr_errand *errand, const char *const names[3], size_t ids, off_t bytes, double start) {
     const char *slash = strrchr(errand->path, '/'), *name = slash ? slash + 1 : errand->path;
     fr_http_exchange_answer_json(errand->exchange, 200,
@@ -123,8 +123,9 @@ static void save(fr_slot *slot, const fr_errand *errand) {
     answer_done(errand, names, fr_session_length(slot->kept), file.st_size, start);
 }
 
-/* Restores a session from a file into a slot. The file's adapters must be those that the model uses now. If restoring
- * fails, the slot keeps its old session, unless that session has other adapters. */
+/* Restores a session from a file into a slot. The session in the file must have been run with the adapters that the
+ * model uses now. If restoring fails, the slot keeps its old session. But if the old session was run with other
+ * adapters, its timeline is emptied. */
 static void restore(fr_scheduler *scheduler, fr_slot *slot, const fr_errand *errand) {
     const fr_job_setting *jobs = scheduler->setting.jobs;
     double start = fr_seconds();
@@ -165,7 +166,7 @@ static void run_errand(fr_scheduler *scheduler, fr_errand *errand) {
     free(errand);
 }
 
-/* Removes from the queue the first errand whose slot is free, and gives it; NULL if there is none. */
+/* Removes the first errand whose slot is free from the queue, and gives it. NULL: there is no such errand. */
 static fr_errand *next_errand(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_errand **at = &scheduler->errands;

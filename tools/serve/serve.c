@@ -1,8 +1,8 @@
 /* Implements forerun serve: serves models over HTTP with the interfaces of OpenAI's and llama.cpp's servers.
  *
- * Threads of the HTTP server (http.h) read requests and write answers. The main thread is called the engine's thread:
- * it loads the model of -m, then runs rounds, and sleeps when there is nothing to do. If there are several models,
- * each is loaded by a thread of its own. */
+ * Threads of the HTTP server (http.h) read requests and write answers. The main thread is called the engine's thread.
+ * It loads the model of -m, then runs rounds, and sleeps when there is nothing to do. If there are several models, each
+ * model is loaded by a thread of its own. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,16 +25,16 @@
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
 
-/* GRACE: seconds that texts have to end after the server was told to end. RANKS_GRACE: the same time if there are
- * several ranks. It is short, because the program that started the ranks kills them one second after it told them to
- * end. SLEEP: the most seconds that the engine's thread sleeps. It is short, because signals, clients that leave, and
- * pings that are due do not wake the thread. */
+/* GRACE: after the server was told to end, texts that have begun may run for this many seconds. RANKS_GRACE: the same
+ * if there are several ranks. It is short, because the program that started the ranks kills them one second after it
+ * has told them to end. SLEEP: the engine's thread sleeps for at most this many seconds. It is short, because signals,
+ * clients that leave, and pings that are due do not wake the thread. */
 #define GRACE       10.0
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
 
-/* The most milliseconds that a server spends on sending the last answers, if it fails or ends while the engine's
- * thread is still computing. */
+/* If the server fails or ends while the engine's thread is still computing, it spends at most this many milliseconds on
+ * sending the last answers. */
 #define TELL_MAX 300
 
 typedef struct server {
@@ -49,7 +49,7 @@ typedef struct server {
     pthread_mutex_t lock;
     pthread_cond_t woken;
     bool work;              /* `wake` was called since the last round */
-    pthread_mutex_t ending; /* locked once, by the thread that ends the server */
+    pthread_mutex_t ending; /* only the thread that ends the server locks it, and never unlocks it */
 } server;
 
 /* ------------------------------------------------------------------------------------------------------------ sleep */
@@ -97,8 +97,8 @@ static int read_text(const char *path, char **text) {
     return 0;
 }
 
-/* Reads the keys and the certificate again. If the new ones can't be used, an error line says so, and the old ones
- * stay in use. */
+/* Reads the keys and the certificate again. If they can't be used, an error line says so, and the old keys and
+ * certificate stay in use. */
 static void reload(server *s) {
     const fr_arguments *args = s->args;
     char **keys, *key_pem = NULL, *certificate_pem = NULL, error[128];
@@ -120,7 +120,8 @@ static void reload(server *s) {
 
 /* -------------------------------------------------------------------------------------------------------------- run */
 
-/* Runs rounds until the server is told to end, or another rank fails. Gives the status of that failure, or FR_OK. */
+/* Runs rounds until the server is told to end, or until another rank fails. Gives FR_OK, or the status of the
+ * failure. */
 static fr_status serve(server *s) {
     fr_status status;
     while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL)) {
@@ -131,7 +132,7 @@ static fr_status serve(server *s) {
     return status;
 }
 
-/* Ends the server after another rank has failed, if the engine's thread does not return from its round. It runs in the
+/* Called if another rank has failed and the engine's thread does not return from its round. Ends the server from the
  * thread that watches the ranks. The process ends afterwards. */
 static void fail_late(void *context) {
     server *s = context;
@@ -141,7 +142,7 @@ static void fail_late(void *context) {
     until.tv_nsec += TELL_MAX * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    /* if the lock is not free, the engine's thread is already informing the clients itself */
+    /* if the lock is not free, the engine's thread itself is already informing the clients */
     if (pthread_mutex_timedlock(&s->ending, &until) != 0) return;
     fr_models_abandon(s->models, status);
     fr_http_drain(s->http, TELL_MAX);
@@ -231,7 +232,7 @@ static int open_all(server *s) {
     return code ? code : open_http(s);
 }
 
-/* Closes everything. The HTTP server is closed before the models, because its threads use them. */
+/* Closes everything. The HTTP server is closed before the models, because the server's threads use the models. */
 static void close_all(server *s) {
     if (s->http) fr_http_close(s->http);
     fr_models_close(s->models);
@@ -273,18 +274,18 @@ int fr_verb_serve(const fr_arguments *args) {
         if (!code) fr_service_tell("READY=1");
         fr_ranks_before_end(fail_late, &s);
         fr_status status = code ? FR_OK : serve(&s);
-        /* the server was told to end, which is no error even if its model was not loaded yet */
+        /* the server was told to end. This is no error, even if the server's model was not loaded yet */
         if (code && fr_interrupt_came(NULL)) code = 0;
         if (status == FR_OK) wind_down(&s);
         pthread_mutex_lock(&s.ending);
-        if (status != FR_OK) { /* streams end with this error, and new requests get it as their answer */
+        if (status != FR_OK) { /* streams end with this error, and requests that come now get it as their answer */
             code = fr_exit_status(status);
-            /* fr_models_interrupt uses this thread's last failure, so it is set again here */
+            /* fr_models_interrupt uses this thread's last failure. This call sets it again */
             fr_lab_ranks_check();
             fr_models_interrupt(s.models, status);
         }
     }
-    /* a load can't be interrupted, so the process ends without waiting for it */
+    /* loading can't be interrupted, so the process ends without waiting for it */
     if (s.models && fr_models_loading(s.models)) {
         fr_http_drain(s.http, TELL_MAX);
         _exit(code);

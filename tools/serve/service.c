@@ -13,9 +13,9 @@
 #include "tools/cli/output.h"
 #include "tools/serve/seconds.h"
 
-enum { FIRST_SOCKET = 3 }; /* the first socket that systemd passes, as SD_LISTEN_FDS_START says */
+enum { FIRST_SOCKET = 3 }; /* number of the first socket that systemd passes; systemd calls it SD_LISTEN_FDS_START */
 
-/* Returns the number in a variable, or 0 if it is not set or not a number. */
+/* Gives the number in an environment variable. 0: the variable is not set, or is not a number. */
 static unsigned long long number_of(const char *variable) {
     const char *text = getenv(variable);
     char *end;

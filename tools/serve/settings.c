@@ -1,4 +1,4 @@
-/* Writes options as the JSON that a request would have (settings.h). */
+/* Writes options as JSON, in the form that a request would have (settings.h). */
 #include "tools/serve/settings.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static char *text_of(const fr_options *options, fr_option option, size_t *length
     return text;
 }
 
-/* Gives the sequence breakers of the DRY sampler: those that were set, or the library's own. */
+/* Gives the sequence breakers of the DRY sampler. If none were set, gives the library's own. */
 static json_t *breakers_of(const fr_options *options) {
     static const char usual[] = "\n\0:\0\"\0*";
     size_t length;
@@ -35,7 +35,7 @@ static json_t *breakers_of(const fr_options *options) {
     return breakers;
 }
 
-/* Converts biases such as "5+1.5,7-inf" to [{"token", "bias"}, ...]. A banned token has the bias false, as in a
+/* Converts biases such as "5+1.5,7-inf" to [{"token", "bias"}, ...]. The bias of a banned token is false, as in a
  * request, because JSON has no infinite number. */
 static json_t *biases_of(const fr_options *options) {
     size_t length;
@@ -79,7 +79,7 @@ json_t *fr_settings_of_options(const fr_options *options) {
     return settings;
 }
 
-/* Gives the adapters that the job uses, as in a request's "lora". */
+/* Gives the adapters that the job uses, in the form of a request's "lora". */
 static json_t *adapters_of(const fr_job *job) {
     json_t *adapters = json_array();
     for (size_t i = 0; i < job->setting->loaded->adapters.count; i++)

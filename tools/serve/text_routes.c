@@ -26,7 +26,7 @@ json_t *fr_json_body(fr_http_exchange *exchange) {
     return NULL;
 }
 
-/* Gives the model's tokenizer. NULL: it has none, and the exchange was refused. */
+/* Gives the model's tokenizer. NULL: the model has no tokenizer, and the exchange was refused. */
 static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     if (!tokenizer) fr_http_exchange_refuse(exchange, 501, "the model has no tokenizer: only ids can be run");
@@ -35,7 +35,7 @@ static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_mod
 
 /* --------------------------------------------------------------------------------------------------------- tokenize */
 
-/* Gives a token's text, or an array of its bytes if they are not valid UTF-8. */
+/* Gives a token's text. If its bytes are not valid UTF-8, gives an array of the bytes. */
 static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     size_t length;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -43,8 +43,8 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? text : fr_json_byte_numbers(bytes, length);
 }
 
-/* Reads an optional member that is true or false. If it is of another type, the exchange is refused, and the function
- * returns false. */
+/* Reads an optional member that must be true or false. If it has another type, the exchange is refused, and the
+ * function returns false. */
 static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char *key, bool *flag) {
     const json_t *value = json_object_get(body, key);
     if (json_is_boolean(value))
@@ -54,8 +54,8 @@ static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char
     return !value || json_is_null(value) || json_is_boolean(value);
 }
 
-/* Tokenizes a text. In llama.cpp's form the text is "content". In vLLM's form it is "prompt", and the tokens that
- * begin a text are added unless the body says otherwise. */
+/* Tokenizes a text. In llama.cpp's form the text is in "content". In vLLM's form it is in "prompt". In vLLM's form the
+ * tokens that begin a text are added, but the body can ask for the opposite. */
 static void answer_tokens(fr_http_exchange *exchange, const fr_model_instance *model, const fr_tokenizer *tokenizer,
                           const json_t *body) {
     const json_t *content = json_object_get(body, "content"), *prompt = json_object_get(body, "prompt");
@@ -125,7 +125,7 @@ void fr_text_routes_detokenize(fr_http_exchange *exchange, const fr_model_instan
 
 /* --------------------------------------------------------------------------------------------------------- template */
 
-/* Renders the conversation as a chat with this body would render it. */
+/* Renders the conversation in the same way as a chat with this body would. */
 void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_instance *model) {
     json_t *body = fr_json_body(exchange);
     fr_job_setting setting = model->jobs;

@@ -53,8 +53,8 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
     if (one->ended > sum->ended) sum->ended = one->ended;
 }
 
-/* Adds up the figures of a request's choices. The tokens of a prompt are counted only for its first choice. The other
- * choices of a prompt come directly after its first choice. */
+/* Adds up the figures of a request's choices. The tokens of a prompt are counted only with the first choice of that
+ * prompt. The other choices of the prompt come directly after its first choice. */
 fr_timings fr_timings_of_request(const fr_generation_request *request) {
     fr_timings sum = {0};
     for (size_t i = 0; i < request->count; i++) {
@@ -90,7 +90,7 @@ json_t *fr_timings_json(const fr_timings *t) {
     put_rate(timings, t->prompt - t->cached, prompt, "prompt_per_token_ms", "prompt_per_second");
     fr_json_put(timings, "predicted_n", json_integer((json_int_t)t->predicted));
     fr_json_put(timings, "predicted_ms", json_real(1e3 * predicted));
-    /* the first token of each text is left out, because the prompt's forward gives it */
+    /* the first token of each text is not counted, because the prompt's forward gives it */
     size_t later = t->predicted > t->texts ? t->predicted - t->texts : 0;
     put_rate(timings, later, predicted, "predicted_per_token_ms", "predicted_per_second");
     if (t->drafted == 0) return timings;
@@ -119,7 +119,7 @@ json_t *fr_timings_so_far(const fr_telling *telling) {
     fr_timings t = telling->timings;
     size_t waiting = smaller(fr_session_waiting(telling->choice->job.session), t.prompt), ran = t.prompt - waiting;
     t.prompt = ran > t.cached ? ran : t.cached;
-    /* before the first token comes, all time so far is the prompt's */
+    /* until the first token comes, all time is counted as the prompt's */
     if (t.first == 0) t.first = t.ended = t.prompt > t.cached ? t.ended : t.began;
     return fr_timings_json(&t);
 }

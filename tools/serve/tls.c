@@ -11,7 +11,7 @@
 enum { CHAIN_MAX = 16 };
 
 typedef struct identity {
-    /* the identity that was in use before this one; a handshake may still use it, so it is freed only when the server
+    /* The identity that was in use before this one. A handshake may still use it, so it is freed only when the server
      * ends */
     struct identity *before;
     gnutls_pcert_st chain[CHAIN_MAX];
@@ -28,7 +28,8 @@ static void free_identity(identity *id) {
     free(id);
 }
 
-/* Checks that certificate and key belong together. GnuTLS checks this only if both are put into credentials. */
+/* Checks that the certificate and the key belong together. GnuTLS checks this only when both are put into
+ * credentials. */
 static int check_pair(const gnutls_datum_t *certificate, const gnutls_datum_t *key) {
     gnutls_certificate_credentials_t credentials;
     int code = gnutls_certificate_allocate_credentials(&credentials);

@@ -1,7 +1,7 @@
 /* Keeps the certificate and the key for TLS, which can be replaced while the server runs.
  *
- * In: both as PEM texts. Out: the certificate and key for each handshake. libmicrohttpd asks for them by its option
- * MHD_OPTION_HTTPS_CERT_CALLBACK. */
+ * In: the certificate and the key as PEM texts. Out: both for each handshake. libmicrohttpd gets them through its
+ * option MHD_OPTION_HTTPS_CERT_CALLBACK. */
 #ifndef FR_TOOLS_SERVE_TLS_H
 #define FR_TOOLS_SERVE_TLS_H
 
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Uses this key and certificate for all handshakes from now on. Returns false if they can't be used; `error` then has
- * the reason, and the old ones stay in use. May be called from any thread. */
+/* Uses this key and certificate for all handshakes from now on. If they can't be used, returns false. Then `error` has
+ * the reason, and the old key and certificate stay in use. The function may be called from any thread. */
 bool fr_tls_set(const char *key_pem, const char *certificate_pem, char *error, size_t size);
 
 /* Gives the certificate and the key for a handshake. This callback of GnuTLS gets no context, so a process can have

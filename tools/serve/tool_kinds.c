@@ -1,4 +1,4 @@
-/* Turns tools of other kinds into functions (tool_kinds.h). */
+/* Turns tools that are not functions into functions (tool_kinds.h). */
 #include "tools/serve/tool_kinds.h"
 
 #include <stdio.h>
@@ -15,17 +15,18 @@ json_t *fr_tool_name(const json_t *namespace, const json_t *name) {
     if (!length) return fr_turns_share(name);
     bool parted = json_string_value(namespace)[length - 1] == '_';
     json_t *joined = json_sprintf("%s%s%s", json_string_value(namespace), parted ? "" : "__", json_string_value(name));
-    /* `joined` is NULL if the name is not UTF-8; such a name is refused later */
+    /* `joined` is NULL if the name is not UTF-8. Such a name is refused later */
     return joined ? joined : fr_turns_share(name);
 }
 
 /* ----------------------------------------------------------------------------------------------------- custom tools */
 
-/* Gives a custom tool's description with the grammar of its input added, so that the model can follow the grammar. */
+/* Gives a custom tool's description. If the tool has a grammar for its input, the grammar is added, so that the model
+ * can follow it. */
 static json_t *describe_custom(const json_t *tool) {
     const json_t *format = fr_turns_get(tool, "format"), *own = fr_turns_get(tool, "description"),
                  *inner = fr_turns_get(format, "grammar");
-    const json_t *grammar = inner ? inner : format; /* in a chat the grammar is an inner object */
+    const json_t *grammar = inner ? inner : format; /* in a chat the grammar is in an inner object */
     const char *syntax = fr_job_plain_text(fr_turns_get(grammar, "syntax")),
                *rules = fr_job_plain_text(fr_turns_get(grammar, "definition"));
     const char *text = fr_job_plain_text(own);
@@ -47,8 +48,8 @@ json_t *fr_tool_arguments(const json_t *input) {
     return json_pack("{s:O}", INPUT, input);
 }
 
-/* Gets the input out of a call's arguments. A model whose calls no grammar restricts may write the text under another
- * name, or without JSON. */
+/* Gets the input of a custom tool out of a call's arguments. If no grammar restricts the model's calls, the model may
+ * write the text under another name, or without JSON. */
 json_t *fr_tool_input(const char *arguments, size_t length) {
     json_t *object = fr_json_load_cut(arguments, length);
     const json_t *input = json_object_get(object, INPUT);
@@ -60,8 +61,8 @@ json_t *fr_tool_input(const char *arguments, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- all kinds */
 
-/* Offers the function of a tool, and records the tool under the function's name. Nothing is done if that name is taken
- * already. */
+/* Offers the function of a tool, and records the tool under the function's name. If an earlier tool has the same
+ * function's name, nothing is done. */
 static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *type, const json_t *namespace) {
     json_t *kind = json_string(type);
     const json_t *named = fr_turns_get(tool, "name"), *name = named ? named : kind;
@@ -84,8 +85,8 @@ static void note_kind(const json_t *tool) {
     fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
 }
 
-/* Offers a tool, which may belong to a namespace. A tool of the type "tool_search", which searches for other tools,
- * needs no name. It is offered only if the client runs the search. */
+/* Offers a tool, which may belong to a namespace. A tool of the type "tool_search" searches for other tools. It needs
+ * no name, and is offered only if the client runs the search. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
     const char *type = fr_turns_type(tool);
     bool named = strcmp(type, "custom") == 0 || strcmp(type, "function") == 0;
@@ -165,7 +166,7 @@ static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     return taken;
 }
 
-/* Turns a call of a custom tool into a call of a function, and a choice of a custom tool into a choice of a
+/* Turns a call of a custom tool into a call of a function. Also turns a choice of a custom tool into a choice of a
  * function. */
 static void make_function(json_t *value) {
     json_t *custom = json_object_get(value, "custom"), *input = json_object_get(custom, "input");

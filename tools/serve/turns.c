@@ -86,8 +86,8 @@ void fr_turns_put(fr_turns *turns, const char *key, json_t *value) {
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-/* Ends a message. If its content is a single text, that text becomes the content itself, which every template
- * supports. */
+/* Ends a message. If its parts are only one text, that text becomes the content itself, because every template supports
+ * this. */
 void fr_turns_break(fr_turns *turns) {
     const json_t *first = json_array_get(turns->parts, 0);
     bool alone = json_array_size(turns->parts) == 1 && json_object_get(first, "text");

@@ -7,8 +7,8 @@
 
 #include "tools/cli/embed.h"
 
-/* Embeds a file as read-only data. make puts the files of foreign libraries into the build folder. If the system lacks
- * a library, its file there is empty. */
+/* Embeds a file as read-only data. make copies the files of other projects' libraries into the build folder. If the
+ * system does not have a library, its file in the build folder is empty. */
 #define EMBED(symbol, file) FR_EMBED(".rodata", const char, symbol, file)
 
 #define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
@@ -35,7 +35,7 @@ EMBED(fr_web_page_katex_style, "page/katex.css");
 EMBED(fr_web_page_highlight, "page/highlight.js");
 EMBED(fr_web_page_licences, "page/licences.txt");
 
-/* KaTeX's fonts, by the names of their files without "KaTeX_". */
+/* KaTeX's fonts. Each is named like its file, but without "KaTeX_". */
 #define FONTS(USE)                            \
     USE(ams, "AMS-Regular")                   \
     USE(caligraphic_bold, "Caligraphic-Bold") \
@@ -95,8 +95,8 @@ static const struct file {
              IN_FOLDER("licences.txt", PLAIN, licences),
              FONTS(FONT)};
 
-/* Headers by which browsers allow only the page's own files. The page shows text of the model, which must not run
- * scripts or load anything. No other page may show this one in a frame. */
+/* Headers that make browsers allow only the page's own files. This is needed because the page shows text of the model,
+ * which must not run scripts or load anything. The headers also forbid other pages to show this page in a frame. */
 static const struct {
     const char *name, *value;
 } headers[] = {
@@ -121,7 +121,8 @@ bool fr_web_page_has(const char *path) {
     return find(path) != NULL;
 }
 
-/* Gives a file's tag: the FNV-1a hash of its bytes, so that a file that differs in another build has another tag. */
+/* Gives a file's tag, which is the FNV-1a hash of its bytes. If the file has other bytes in another build, it has
+ * another tag. */
 static void tag_of(const struct file *file, char tag[20]) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *byte = file->bytes; byte < file->end; byte++)

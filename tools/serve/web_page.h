@@ -1,8 +1,8 @@
 /* Serves the chat page at /: files of tools/serve/page, built into the command.
  *
- * In: exchanges for / and for the files in FR_WEB_PAGE_FOLDER. Out: those files, with a policy by which browsers let
- * the page run only these files and contact only this server. If the client has a file already, the answer only says
- * that it is unchanged. */
+ * In: exchanges for / and for the files in FR_WEB_PAGE_FOLDER. Out: those files, with a policy for browsers. The policy
+ * lets the page run only these files and contact only this server. If the client has a file already, the answer only
+ * says that it is unchanged. */
 #ifndef FR_TOOLS_SERVE_WEB_PAGE_H
 #define FR_TOOLS_SERVE_WEB_PAGE_H
 

@@ -12,37 +12,38 @@ struct fr_dialect {
     const char *names; /* prefix of the answers' ids */
     const char *type;  /* content type of a stream */
 
-    /* Called in this order: `begin` when a stream begins; `open` when telling->item begins; `more` when that item has
-     * more text (for a call, its arguments); `close` when the item has ended. For an answer that is not a stream,
-     * `close` gives the item's JSON, and events that these functions send are dropped. */
+    /* These functions are called in this order. `begin`: a stream begins. `open`: telling->item begins. `more`: this
+     * item has more text; the text of a call is its arguments. `close`: the item has ended. If the answer is not a
+     * stream, the events that these functions send are dropped, and `close` gives the item's JSON. */
     void (*begin)(fr_telling *telling);
     void (*open)(fr_telling *telling);
     void (*more)(fr_telling *telling, const json_t *text);
     json_t *(*close)(fr_telling *telling);
 
-    /* Called when the choice has ended: `whole` makes a whole answer, `end` sends the last events of a stream. */
+    /* Called when the choice has ended. `whole` makes the answer if it is not a stream. `end` sends the last events of
+     * a stream. */
     json_t *(*whole)(fr_telling *telling);
     void (*end)(fr_telling *telling);
 
-    /* Turns an error {"error": {"code", "message", "type"}} into the dialect's form, and takes it over. The result is
-     * the whole answer, or the last event of a stream. */
+    /* Turns an error {"error": {"code", "message", "type"}} into the dialect's form, and takes ownership of it. The
+     * result is the whole answer, or the last event of a stream. */
     json_t *(*fault)(fr_generation_request *request, json_t *fault);
 
-    /* Sends an event in the stream's own format. */
+    /* Sends an event in the format of this dialect's streams. */
     void (*send)(fr_generation_request *request, json_t *event);
 
-    /* Sends a ping; NULL: streams of this dialect have no pings. */
+    /* Sends a ping. NULL: streams of this dialect have no pings. */
     void (*ping)(fr_generation_request *request);
 };
 
-/* Adds a delta of a chat, or a text, to the items, and takes it over. delta NULL: there is nothing new. ids: the
- * number of the reply's ids up to the delta's end. end: this is the last delta. */
+/* Adds a delta of a chat, or a text, to the items, and takes ownership of it. delta: NULL if there is nothing new. ids:
+ * the number of the reply's ids up to the end of the delta. end: this is the last delta. */
 void fr_items_take(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
-/* Gives the text of the present item so far. Bytes that are not UTF-8 become U+FFFD. */
+/* Gives the text of the current item so far. Bytes that are not UTF-8 become U+FFFD. */
 json_t *fr_item_text(const fr_telling *telling);
 
-/* Gives the arguments of the present call as an object. Their text is JSON. */
+/* Gives the arguments of the current call as an object, by parsing their text as JSON. */
 json_t *fr_item_object(const fr_telling *telling);
 
 /* fr_items_send sends an event as a server-sent event, with its "type" as the event's name. fr_items_send_line sends

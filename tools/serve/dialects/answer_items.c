@@ -56,7 +56,7 @@ static void close_item(fr_telling *t) {
     *item = (fr_item){.index = item->index + 1};
 }
 
-/* Begins an item. call: the object of a call, to which the item adds a reference; NULL: the item is no call. */
+/* Begins an item. call: if the item is a call, its object, to which the item adds a reference; otherwise NULL. */
 static void open_item(fr_telling *t, fr_item_kind kind, json_t *call) {
     close_item(t);
     t->item.kind = kind;
@@ -69,7 +69,7 @@ static void add_text(fr_telling *t, const json_t *text) {
     t->request->dialect->more(t, text);
 }
 
-/* Adds text to the present item if it is of this kind, otherwise to a new item. */
+/* Adds text to the current item if that item is of this kind. Otherwise adds it to a new item. */
 static void take_text(fr_telling *t, fr_item_kind kind, const json_t *text, size_t ids) {
     if (t->item.kind != kind) open_item(t, kind, NULL);
     json_t *news = kind == FR_ITEM_TEXT ? fr_reply_logprobs(&t->choice->job.reply, t->ids, ids) : NULL;
@@ -88,7 +88,7 @@ static void take_call(fr_telling *t, json_t *call) {
     close_item(t);
 }
 
-/* Adds a delta to the items. A reply that ends without any item gets one with an empty text. */
+/* Adds a delta to the items. If the reply ends without any item, it gets an item with an empty text. */
 void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const json_t *thought = json_object_get(delta, "reasoning_content");
     const json_t *text = json_is_string(delta) ? delta : json_object_get(delta, "content");
@@ -100,7 +100,7 @@ void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
     t->begun = true;
     if (thought) {
         take_text(t, FR_ITEM_THOUGHT, thought, ids);
-        t->thought = t->known; /* the exact number is not known before the thought ends */
+        t->thought = t->known; /* the exact number is known only when the thought has ended */
     }
     if (text) take_text(t, FR_ITEM_TEXT, text, ids);
     for (size_t i = 0; i < json_array_size(calls); i++) take_call(t, json_array_get(calls, i));

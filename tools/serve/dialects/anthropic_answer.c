@@ -10,7 +10,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Makes the usage. In this API the input tokens do not include the tokens that were found in the cache. */
+/* Makes the usage. In this API the input tokens do not include the tokens whose rows were found in the cache. */
 static json_t *usage_of(const fr_telling *t) {
     const fr_timings *took = &t->timings;
     return json_pack("{s:o, s:i, s:o, s:o}", "input_tokens", integer(took->prompt - took->cached),
@@ -76,7 +76,7 @@ static json_t *call_of(const fr_telling *t, json_t *input) {
                      json_object_get(json_object_get(call, "function"), "name"), "input", input);
 }
 
-/* Makes the content block of the present item. text: the item's text, which is taken over. */
+/* Makes the content block of the current item. text: the item's text, of which the block takes ownership. */
 static json_t *block_of(const fr_telling *t, json_t *text) {
     if (t->item.kind == FR_ITEM_TEXT) return json_pack("{s:s, s:o}", "type", "text", "text", text);
     return json_pack("{s:s, s:o, s:s}", "type", "thinking", "thinking", text, "signature", "");

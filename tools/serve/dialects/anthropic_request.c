@@ -1,8 +1,8 @@
 /* Reads requests to Anthropic's /v1/messages (request_dialects.h).
  *
- * In this API a user's message contains the results of calls. In a chat the results become messages of their own, and
- * other parts of such a message stay before or after them. If the last message is the assistant's, the reply continues
- * it, as in a chat. */
+ * In this API the results of calls are parts of a user's message. In a chat each result becomes a message of its own.
+ * The other parts of the user's message stay before or after it. If the last message is the assistant's, the reply
+ * continues it, as in a chat. */
 #include <string.h>
 
 #include "tools/jobs/job_parts.h"
@@ -16,7 +16,7 @@ static bool is_of(const json_t *value, const char *type) {
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
 
-/* Reads a picture: {"type": "base64", "media_type", "data"}, or a url. A chat accepts only urls that begin with
+/* Reads a picture, which is {"type": "base64", "media_type", "data"} or a url. A chat accepts only urls that begin with
  * "data:". */
 static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *type = fr_turns_get(source, "media_type"),
@@ -45,7 +45,8 @@ static void take_line(fr_turns *t, const char *role, const json_t *text) {
     json_decref(line);
 }
 
-/* Reads a document of plain text or text blocks. Any other document, such as a PDF, is treated as a file. */
+/* Reads a document. Its content may be plain text or text blocks. Any other document, such as a PDF, is treated as a
+ * file. */
 static bool take_document(fr_turns *t, size_t at, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *data = fr_turns_get(source, "data"),
                  *title = fr_turns_get(block, "title");
@@ -70,8 +71,8 @@ static bool take_found(fr_turns *t, size_t at, const char *role, const json_t *b
     return take_content(t, at, role, fr_turns_get(block, "content"));
 }
 
-/* Reads a block that may occur both in messages and in results. The model can't read blocks of tools that another
- * service ran, so these are ignored. */
+/* Reads a block that may occur both in messages and in results. Blocks of tools that another service ran are ignored,
+ * because the model can't read them. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
     static const char *const texts[][2] = {
         {"text", "text"}, {"compaction", "content"}, {"tool_reference", "tool_name"}};
@@ -175,7 +176,8 @@ static bool take_messages(fr_turns *t, const json_t *body) {
 
 /* --------------------------------------------------------------------------------------------------- request fields */
 
-/* Returns true if a tool is one of Anthropic's own, which its models know, and not one of the client's functions. */
+/* Returns true if a tool is one of Anthropic's own tools, which Anthropic's models know. Returns false if it is a
+ * function that the client describes. */
 static bool is_hosted(const json_t *tool) {
     return fr_turns_get(tool, "type") && !is_of(tool, "custom");
 }
@@ -197,7 +199,7 @@ static bool take_tools(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Returns true if a tool of this name is one of Anthropic's own, which are ignored. */
+/* Returns true if a tool with this name is one of Anthropic's own tools. Such tools are ignored. */
 static bool names_hosted(const json_t *tools, const json_t *name) {
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
@@ -228,8 +230,8 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Reads the budget of thinking. Clients of this API must send one. So if the model has no reasoning, or its marks of
- * reasoning are not single tokens, the budget is ignored instead of being an error. */
+/* Reads the budget of thinking. Clients of this API must send a budget. So the budget is ignored, and is no error, if
+ * the model has no reasoning, or if its marks of reasoning are not single tokens. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
@@ -247,7 +249,8 @@ static bool take_thinking(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Reads {"format": {"type": "json_schema", "schema"}, "effort"}. Some clients send the format under its older name. */
+/* Reads "output_config": {"format": {"type": "json_schema", "schema"}, "effort"}. Some clients send the format under
+ * its older name, "output_format". */
 static bool take_output(fr_turns *t, const json_t *body) {
     const json_t *config = fr_turns_get(body, "output_config"), *older = fr_turns_get(body, "output_format");
     const json_t *format = fr_turns_get(config, "format") ? fr_turns_get(config, "format") : older,
@@ -268,8 +271,8 @@ static bool take_limits(fr_turns *t, const json_t *body) {
 }
 
 /* Notes members that forerun does not know. It knows the members that it reads, and members that can't change an
- * answer: about the owner and the price of a request, about leaving out parts of the conversation, and about servers
- * of tools that Anthropic itself would call. */
+ * answer. The latter are about the owner and the price of a request, about leaving out parts of the conversation, and
+ * about servers of tools that Anthropic itself would call. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {
         "betas",    "cache_control", "context_management", "inference_geo", "max_tokens",     "messages",

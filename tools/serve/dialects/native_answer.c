@@ -51,8 +51,8 @@ static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool 
     return answer;
 }
 
-/* Adds the members that only the end of a choice has. "truncated" is true if the context was full, or if the server
- * was stopped. Ids that the last step gave after the end of the reply do not count. */
+/* Adds the members that only the end of a choice has. "truncated" is true if the context was full, or if the server was
+ * stopped. The last step may give ids after the end of the reply. These ids do not count. */
 static void put_end(const fr_telling *t, json_t *answer) {
     const fr_job *job = &t->choice->job;
     const char *fingerprint = t->request->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";
@@ -75,7 +75,7 @@ static void put_probabilities(const fr_telling *t, json_t *answer, size_t ids) {
     if (all) fr_json_put(answer, "completion_probabilities", all);
 }
 
-/* Finds a member by a path of names with slashes between them; NULL if there is none. */
+/* Finds a member by a path, which is names with slashes between them. NULL: there is no such member. */
 static json_t *member_at(json_t *object, const char *path) {
     const char *name;
     size_t length;

@@ -1,5 +1,5 @@
 /* Writes answers of ollama's /api/chat and /api/generate (answer_dialect.h). A stream consists of lines of JSON. Each
- * line has the form of a whole answer, but contains only the text that is new. */
+ * line has the form of a whole answer, but contains only the new text. */
 #include <string.h>
 #include <time.h>
 
@@ -21,8 +21,8 @@ static json_t *now(void) {
     return json_string(text);
 }
 
-/* Makes one line of a stream. said: the members of the message or of the generated text, which are taken over.
- * Log-probabilities among them are moved to the line itself, because a message has none in this API. */
+/* Makes one line of a stream. said: the members of the message or of the generated text; the line takes ownership of
+ * them. In this API a message has no log-probabilities, so they are moved to the line itself. */
 static json_t *line_of(const fr_generation_request *request, json_t *said, bool done) {
     json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
     if (logprobs) fr_json_put(line, "logprobs", json_incref(logprobs));
@@ -96,7 +96,7 @@ static json_t *close(fr_telling *t) {
     return calls;
 }
 
-/* Makes the whole answer. The texts of each kind are joined, and the calls are listed. */
+/* Makes the whole answer. The texts of items of the same kind are joined, and the calls are listed. */
 static json_t *whole(fr_telling *t) {
     json_t *said = silence(t->request), *item, *value;
     const char *key;

@@ -12,8 +12,8 @@ enum { RESULTS_MAX = 256 }; /* the most results that the calls of one message ma
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-/* Reads pictures, which are base64 without a prefix. All of them get a url that says PNG, because the code that opens
- * a picture finds its format by its first bytes. */
+/* Reads pictures, which are base64 without a prefix. Every picture gets a url that says PNG. This does no harm, because
+ * the code that opens a picture finds its format by its first bytes. */
 static bool take_pictures(fr_turns *t, const char *role, const json_t *images) {
     for (size_t i = 0; i < json_array_size(images); i++) {
         const char *data = fr_job_plain_text(json_array_get(images, i));
@@ -29,9 +29,9 @@ static bool is_answered(const fr_turns *t, size_t from, const json_t *id) {
     return false;
 }
 
-/* Finds the call to which a result belongs, because results have no ids in this API. The result belongs to the first
- * call of the named function that has no result yet. If there is no such call, it belongs to the first call of any
- * function that has no result yet. NULL: all calls have results. */
+/* Finds the call to which a result belongs. In this API results have no ids. The result belongs to the first call of
+ * the named function that has no result yet. If there is no such call, it belongs to the first call of any function
+ * that has no result yet. NULL: all calls have results. */
 static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     size_t at = json_array_size(t->messages), results = 0;
     const json_t *last = NULL, *any = NULL;
@@ -49,8 +49,8 @@ static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     return any;
 }
 
-/* Reads the calls of a message. Calls may lack ids in this API. They get ids of nine letters and digits, a form that
- * every family's template accepts. */
+/* Reads the calls of a message. In this API calls may lack ids. They get ids of nine letters and digits, because every
+ * family's template accepts ids of this form. */
 static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
@@ -136,8 +136,8 @@ static bool take_format(fr_turns *t, const json_t *format) {
     return true;
 }
 
-/* Reads the request for log-probabilities. A plain text becomes a completion, and in a completion "logprobs" is a
- * number. */
+/* Reads the request for log-probabilities. In a chat "logprobs" is true or false. A plain text becomes a completion,
+ * where "logprobs" is a number. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *wanted = fr_turns_get(body, "logprobs"), *best = fr_turns_get(body, "top_logprobs");
     bool chat = json_object_get(t->chat, "messages") != NULL;
@@ -150,8 +150,8 @@ static bool take_logprobs(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Notes members that forerun does not know. It knows the members that it reads, and members that have no meaning here:
- * about loading a model, and how long it stays in memory. */
+/* Notes members that forerun does not know. It knows the members that it reads, and members that have no meaning here.
+ * The latter are about loading a model, and about how long it stays in memory. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"context",  "format",       "images",   "keep_alive", "logprobs",
                                         "messages", "model",        "options",  "prompt",     "raw",

@@ -11,7 +11,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Adds a field of the request to the answer, or its default value if the request doesn't have it. */
+/* Adds a field of the request to the answer. If the request doesn't have the field, its default value is added. */
 static void put_requested(const fr_generation_request *request, json_t *answer, const char *key, json_t *usual) {
     json_t *asked = json_object_get(request->dialect_body, key);
     bool given = asked && !json_is_null(asked);
@@ -69,7 +69,7 @@ static json_t *whole(fr_telling *t) {
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
-/* Sends an event with its type, its sequence_number, and the members of `event`, which it takes over. */
+/* Sends an event with its type, its sequence_number, and the members of `event`. Takes ownership of `event`. */
 static void send(fr_telling *t, const char *type, json_t *event) {
     fr_json_put(event, "type", json_string(type));
     fr_json_put(event, "sequence_number", integer(t->events++));
@@ -89,8 +89,8 @@ static void end(fr_telling *t) {
     send_answer(t, fr_items_cut(t) ? "response.incomplete" : "response.completed", whole(t));
 }
 
-/* Makes the error. A whole answer has the same error as on other paths. If a stream has begun, its last event contains
- * the answer so far, marked as failed. */
+/* Makes the error. If the answer is not a stream, the error is the same as on other paths. If a stream has begun, its
+ * last event contains the answer so far, marked as failed. */
 static json_t *fault(fr_generation_request *request, json_t *fault) {
     if (!request->streaming) return fault;
     fr_telling *t = request->choices[0].telling;
@@ -112,15 +112,15 @@ static void ping(fr_generation_request *request) {
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
-/* Gives the called tool as the client offered it (tool_kinds.h); NULL: it is a plain function. */
+/* Gives the called tool as the client offered it (tool_kinds.h). NULL: the tool is a plain function. */
 static const json_t *tool_of(const fr_telling *t) {
     const char *name = json_string_value(json_object_get(json_object_get(t->item.call, "function"), "name"));
     return name ? json_object_get(json_object_get(t->request->dialect_body, "called"), name) : NULL;
 }
 
-/* Describes how the calls of a kind of tool are sent. item: the type of a call's item. id: the prefix of the item's
- * id. key: the field with the call's text. events: the name of the events that send this text; NULL: there are no such
- * events. */
+/* Describes how the calls of one kind of tool are sent. item: the type of a call's item. id: the prefix of the item's
+ * id. key: the field that has the call's text. events: the name of the events that send this text; NULL: there are no
+ * such events. */
 typedef struct call_kind {
     const char *tool, *item, *id, *key, *events;
 } call_kind;
@@ -142,8 +142,8 @@ static json_t *id_of(const fr_telling *t) {
     return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->request->id, t->item.index);
 }
 
-/* Gives the item's text so far. For a call this is the text of its arguments, the input of a custom tool, or the
- * object of a search for tools. */
+/* Gives the item's text so far. The text of a call is its arguments. For a custom tool it is the tool's input, and for
+ * a search for tools it is an object. */
 static json_t *text_of(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     const char *tool = t->item.kind == FR_ITEM_CALL ? kind_of(t)->tool : "";
@@ -151,12 +151,12 @@ static json_t *text_of(const fr_telling *t) {
     return strcmp(tool, "tool_search") == 0 ? fr_item_object(t) : fr_item_text(t);
 }
 
-/* Gives the log-probabilities of a text's tokens; an empty list if none were requested. */
+/* Gives the log-probabilities of a text's tokens. If none were requested, gives an empty list. */
 static json_t *logprobs_of(json_t *list) {
     return list ? json_incref(list) : json_array();
 }
 
-/* Makes the content part of a thought's or a text's item. text: the text so far. */
+/* Makes the content part of an item that is a thought or a text. text: the text so far. */
 static json_t *part_of(const fr_telling *t, json_t *text) {
     if (t->item.kind == FR_ITEM_THOUGHT) return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
     return json_pack("{s:s, s:o, s:[], s:o}", "type", "output_text", "text", text, "annotations", "logprobs",
@@ -178,7 +178,7 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     return item;
 }
 
-/* Adds the thought's text as "encrypted_content" if the request asks for that member. Some clients send back only that
+/* If the request asks for "encrypted_content", adds the thought's text as this member. Some clients send back only this
  * member. The text is not really encrypted. */
 static void put_sealed(const fr_telling *t, json_t *item) {
     const json_t *include = json_object_get(t->request->dialect_body, "include");
@@ -191,7 +191,7 @@ static void put_sealed(const fr_telling *t, json_t *item) {
     json_decref(text);
 }
 
-/* Makes an item. content: its content part, or a call's text; NULL: it is still empty. */
+/* Makes an item. content: the item's content part, or the text of a call; NULL: the item is still empty. */
 static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
     if (t->item.kind == FR_ITEM_CALL) {
         if (!content) content = kind_of(t)->events ? json_string("") : json_object();
@@ -242,14 +242,14 @@ static void send_text(fr_telling *t, const char *when, const char *key, json_t *
     send_part(t, type, key, text);
 }
 
-/* Sends more text. A call's text is sent as a whole. */
+/* Sends more text of an item. The text of a call is sent as a whole. */
 static void more(fr_telling *t, const json_t *text) {
     bool call = t->item.kind == FR_ITEM_CALL;
     send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
 }
 
-/* Returns true if the reply was cut off within this item: it is the last item, or a call whose arguments are
- * incomplete JSON. */
+/* Returns true if the reply was cut off within this item. That is so for the last item. It is also so for a call whose
+ * arguments are incomplete JSON. */
 static bool is_cut(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     json_error_t error;

@@ -1,10 +1,11 @@
 /* Reads requests to OpenAI's /v1/responses (request_dialects.h). The server stores no conversations, so "input" must
  * have the whole conversation.
  *
- * The items of "input" are messages, calls, results and thoughts. A thought, a text and calls that follow each other
- * become one message of the assistant, as templates expect it. Calls of tools that are not functions become calls of
- * functions (tool_kinds.h), and so do calls of OpenAI's tools that the client ran, such as a shell. Items that the
- * model can't read are ignored: references, encrypted thoughts, and calls that another service has run. */
+ * The items of "input" are messages, calls, results and thoughts. If a thought, a text and calls follow each other,
+ * they become one message of the assistant, as templates expect it. Calls of tools that are not functions become calls
+ * of functions (tool_kinds.h). Calls of OpenAI's tools that the client ran, such as a shell, become calls of functions
+ * too. Items that the model can't read are ignored. These are references, encrypted thoughts, and calls that another
+ * service has run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static bool was_run(const responses *r, const json_t *id) {
 
 /* -------------------------------------------------------------------------------------------------- parts and texts */
 
-/* Reads a part of a message or of a result. at: the index in "input" of the item that has the part, for errors. */
+/* Reads a part of a message or of a result. at: for error lines, the index in "input" of the item to which the part
+ * belongs. */
 static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *part) {
     static const char *const texts[][2] = {
         {"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}};
@@ -90,7 +92,7 @@ static bool take_message(responses *r, size_t at, const json_t *item) {
     return fr_turns_refuse(&r->turns, "input[%zu]: a message's role is user, assistant, system or developer", at);
 }
 
-/* Adds a call. arguments: a value that is taken over. */
+/* Adds a call. arguments: a value of which this function takes ownership. */
 static void put_call(responses *r, const json_t *item, const json_t *name, json_t *arguments) {
     json_t *own = fr_tool_name(fr_turns_get(item, "namespace"), name);
     fr_turns_call(&r->turns, fr_turns_get(item, "call_id"), own, arguments);
@@ -137,7 +139,7 @@ static bool take_client_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* Reads a result: a text or content parts. Any other value is added as JSON text. */
+/* Reads a result, which is a text or content parts. Any other value is added as its JSON text. */
 static bool take_output(fr_turns *t, size_t at, const json_t *output) {
     const json_t *first = json_array_get(output, 0);
     bool parts = json_is_array(output) && (!first || *fr_turns_type(first));
@@ -156,8 +158,8 @@ static bool take_result(responses *r, size_t at, const json_t *item) {
     return taken;
 }
 
-/* Reads the result of a call that take_client_call has added. For a local shell, some clients send the call's id in
- * "id" instead of "call_id". */
+/* Reads the result of a call that take_client_call has added. If the call was of a local shell, some clients send the
+ * call's id in "id" instead of "call_id". */
 static bool take_client_result(responses *r, size_t at, const json_t *item) {
     const json_t *named = fr_turns_get(item, "call_id"), *id = named ? named : fr_turns_get(item, "id");
     if (!was_run(r, id)) return true;
@@ -179,7 +181,8 @@ static bool offer_all(responses *r, const char *of, size_t at, const json_t *too
     return true;
 }
 
-/* Offers the tools that an item of the conversation lists, as if the request had listed them. */
+/* Offers the tools that an item of the conversation lists. They are offered as if the request itself had listed
+ * them. */
 static bool take_tools_item(responses *r, size_t at, const json_t *item) {
     return offer_all(r, "input", at, fr_turns_get(item, "tools"));
 }
@@ -201,8 +204,8 @@ static bool take_search_result(responses *r, size_t at, const json_t *item) {
     return take_tools_item(r, at, item);
 }
 
-/* Reads a thought: its full text, the text in "encrypted_content" if this server wrote it, or its summary. A thought
- * is ignored if another server encrypted it or if it has no text. */
+/* Reads a thought. Its text is the full text, or "encrypted_content" if this server wrote that, or the summary. A
+ * thought is ignored if another server encrypted it, or if it has no text. */
 static bool take_thought(responses *r, size_t at, const json_t *item) {
     (void)at;
     const json_t *content = fr_turns_get(item, "content"), *summary = fr_turns_get(item, "summary");
@@ -266,7 +269,7 @@ static bool take_tools(responses *r, const json_t *body) {
     return offer_all(r, NULL, 0, tools);
 }
 
-/* Reads "tool_choice". A chosen tool that is not a function is replaced by the function that stands for it. */
+/* Reads "tool_choice". If the chosen tool is not a function, it is replaced by the function that represents it here. */
 static bool take_choice(fr_turns *t, const json_t *body) {
     const json_t *choice = fr_turns_get(body, "tool_choice"), *several = fr_turns_get(body, "parallel_tool_calls"),
                  *name = fr_turns_get(choice, "name");
@@ -290,7 +293,7 @@ static bool take_text(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Reads the settings of reasoning. Summaries are not made, because the answer has the whole thought. */
+/* Reads the settings of reasoning. Summaries are not made, because the answer contains the whole thought. */
 static bool take_reasoning(fr_turns *t, const json_t *body) {
     const json_t *reasoning = fr_turns_get(body, "reasoning"), *effort = fr_turns_get(reasoning, "effort");
     if (reasoning && !json_is_object(reasoning)) return fr_turns_refuse(t, "reasoning must be an object");
@@ -316,7 +319,8 @@ static bool check_unbuilt(fr_turns *t, const json_t *body) {
 }
 
 /* Notes members that forerun does not know. It knows the members that it reads, and members that can't change an
- * answer: about the owner, the storage and the price of a request, and about shortening a conversation. */
+ * answer. The latter are about the owner, the storage and the price of a request, and about shortening a
+ * conversation. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"background",
                                         "client_metadata",
@@ -348,7 +352,8 @@ static void note_others(const json_t *body) {
     fr_turns_note_others(body, "/v1/responses", known, COUNT_OF(known));
 }
 
-/* Reads the request for log-probabilities. They are also requested if only a number of likeliest tokens is given. */
+/* Reads the request for log-probabilities. A request that only gives the number of most likely tokens asks for
+ * log-probabilities too. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs");
     bool wanted = best && json_integer_value(best) > 0;
