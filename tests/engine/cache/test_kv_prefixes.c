@@ -478,8 +478,8 @@ static entry *add_entry(world *w, const text *says, size_t blocks, size_t count,
     return e;
 }
 
-/* The beginning of entry number `newer` may be in the model as a tail. Removes all such tails from the model. Returns
- * where entry number `newer` is now. */
+/* In the model, the first ids of entry number `newer` may also be listed as a tail (an incomplete block). Removes all
+ * such tails from the model. Returns the position of entry number `newer` after the removal. */
 static entry *forget_tails(world *w, size_t newer) {
     const entry of = w->entries[newer];
     size_t kept = 0, at = 0;
@@ -502,8 +502,8 @@ static entry *owner_of(world *w, fr_kv_kind kind, const uint8_t *page) {
     return NULL;
 }
 
-/* Offers the last, incomplete block of a text to the index as a tail, and adds it to the model if the index must take
- * it. */
+/* Offers the last, incomplete block of a text to the index as a tail. If the index must accept the tail, adds it to the
+ * model too. */
 static void offer(world *w, timeline *t) {
     size_t block = t->path.length, first = block * PAGE, end = t->kv.length;
     bool fits, covered = false, drafts = t->drafts;
@@ -588,7 +588,8 @@ static void vary(text *says, size_t length) {
     if (below(2)) says->digests[other / PAGE].bytes[below(32)] = 1;
 }
 
-/* Makes a text from very few different blocks, so that equal blocks often follow different ones. */
+/* Makes a text from a few different blocks, so that a block often occurs more than once, after different other
+ * blocks. */
 static text new_text(size_t length) {
     text says = {0};
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -629,7 +630,8 @@ static void begin(world *w, timeline *t) {
     w->found++;
 }
 
-/* Checks that a call was refused for want of pages: in some pool, all pages are in the timelines' tables. */
+/* Checks that a call was refused because a pool has no free page: all pages of the pool must be in the timelines'
+ * tables. */
 static void check_refusal(world *w, const fr_kv *kv) {
     bool drafter = kv->pages == w->drafter.pages, exhausted = false;
     for (size_t kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -704,7 +706,7 @@ static void say_otherwise(world *w, timeline *t) {
     cut(w, t, length);
     text other = new_text(t->length);
     size_t from = t->kv.length, block = fr_kv_blocks(from);
-    /* the drafter's row at the last position was made from the id after it too, which changes here, so the row is
+    /* the drafter made its row at the last position from the next id too; this id changes here, so the row is
      * dropped */
     if (t->drafter.length >= from && from > 0) fr_kv_rewind(&t->drafter, from - 1);
     memcpy(t->says.ids + from, other.ids + from, (CONTEXT - from) * sizeof *other.ids);
@@ -737,7 +739,7 @@ static size_t take_all(fr_kv_pages *pages) {
     return taken;
 }
 
-/* Ends all timelines and gives up everything in the index. Then every page must be free. */
+/* Ends all timelines and removes everything from the index. Then every page must be free. */
 static void end(world *w) {
     for (timeline *t = w->timelines; t < w->timelines + TIMELINES; t++) {
         drop_checkpoint(w, t);
@@ -768,7 +770,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ single situations */
 
-/* Runs the drafter at every position that the target has run and whose next id is known. */
+/* Runs the drafter at every position that the target has run and whose next id the text already has. */
 static void run_pairs(timeline *t) {
     uint64_t stamps[CONTEXT];
     size_t first = t->drafter.length, end = fr_smaller(t->kv.length, t->length - 1);
@@ -806,8 +808,9 @@ static text plain_text(int32_t first) {
     return says;
 }
 
-/* The pool has pages for two timelines, and two timelines fill it. One is truncated in the middle of a page that the
- * index holds too, and then writes there. This needs a copy of the page, so the index must give up another page. */
+/* The pool has pages for two timelines, and two timelines fill it. One timeline is truncated in the middle of a page
+ * that the index also holds. When the timeline writes there again, it needs a copy of that page. To make room for the
+ * copy, the index must give up another page. */
 START_TEST(what_only_the_index_holds_is_no_obstacle) {
     for (size_t i = 0; i < SETTINGS; i++) {
         world *w = open_world(&settings[i]);
@@ -828,8 +831,9 @@ START_TEST(what_only_the_index_holds_is_no_obstacle) {
 }
 END_TEST
 
-/* A timeline holds a text. Other timelines branch off from it one after the other, each at an earlier place than the
- * last, and end. They must leave no drafter pages behind, or the pool would run out. */
+/* One timeline holds a text. Other timelines start from the beginning of this text and end again, one after the other.
+ * Each starts at an earlier position than the one before. When they end, their drafter pages must become free, or the
+ * pool would run out of pages. */
 START_TEST(branches_leave_no_pages_behind) {
     world *w = open_world(&settings[4]);
     timeline *t = &w->timelines[1], *other = &w->timelines[2];
@@ -853,7 +857,8 @@ START_TEST(branches_leave_no_pages_behind) {
 }
 END_TEST
 
-/* A new prompt can start at the end of an earlier prompt, even long after other texts have used all sliding pages. */
+/* A new prompt can start at the end of an earlier prompt, even if other texts have since used all pages of the sliding
+ * layers. */
 START_TEST(a_prompts_end_outlives_what_was_passed) {
     world *w = open_world(&settings[_i]);
     timeline *t = &w->timelines[0], *other = &w->timelines[1];
@@ -865,7 +870,7 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
         other->says = plain_text(0);
         for (size_t p = 5 * PAGE + 7; p < CONTEXT; p++) other->says.ids[p] += 1000 * n;
         size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, 0);
-        /* the window before the prompt's end is kept longest, in whole blocks */
+        /* of a prompt's pages, those in the sliding window before its end are kept longest, in whole blocks */
         ck_assert(found >= 5 * PAGE && found <= 5 * PAGE + 7);
         ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), 5 * PAGE, 0), 5 * PAGE - 1);
         fr_kv_prefixes_take(&w->prefixes, &other->path, &other->kv, NULL, content_of(&other->says), found);
@@ -877,8 +882,8 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
 }
 END_TEST
 
-/* A session that was saved in the middle of a page lacks the first half of that page in its sliding layers after it is
- * restored. Such a page must not enter the index. */
+/* A session is saved in the middle of a page. After it is restored, its sliding layers lack the first half of that
+ * page. Such a page must not enter the index. */
 START_TEST(a_page_begun_in_the_middle_stays_out) {
     world *w = open_world(&settings[0]);
     timeline *t = &w->timelines[0];
@@ -891,9 +896,9 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
 }
 END_TEST
 
-/* Runs two texts, one after the other, and goes back to position LEFT_AT after each. The two texts differ only after
+/* Runs two texts, one after the other, and truncates each to LEFT_AT ids afterwards. The two texts differ only after
  * LEFT_AT. For each text the index keeps a point at LEFT_AT. A point is a position at which the index holds the
- * recurrent states. The two points share one page of states, which is returned. */
+ * recurrent states. The two points share one page of states. Returns this page. */
 enum { LEFT_AT = 40 };
 static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     uint8_t *states = NULL;
@@ -936,8 +941,8 @@ START_TEST(states_of_branches_are_given_up) {
 END_TEST
 
 /* A point is a position whose recurrent states the index holds, so that a prompt can start there. Some drafters make
- * the row of a position from the id at the next position too. Such a drafter's row before the point has used the id at
- * the point. So a prompt may start there only if it has the same id at that position. */
+ * their row of a position from the id at the next position too. The row before a point then depends on the id at the
+ * point. So a prompt may start at the point only if it has the same id at that position. */
 START_TEST(a_point_is_for_its_next_id) {
     const setting recurrent = {"recurrent, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 1};
     world *w = open_world(&recurrent);
@@ -965,8 +970,8 @@ START_TEST(a_point_is_for_its_next_id) {
 }
 END_TEST
 
-/* Points are positions whose recurrent states the index holds. Points that were added as spare are given up before all
- * other points, even if the other points have been unused for longer. */
+/* Points are positions whose recurrent states the index holds. Some points are added as spare. The index must give up
+ * all spare points before any other point, even if the other points have been unused for longer. */
 START_TEST(spare_points_go_first) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);
@@ -988,7 +993,7 @@ START_TEST(spare_points_go_first) {
 END_TEST
 
 /* All blocks of this test have the same hash, as an attacker could arrange by choosing the ids. The index keeps only a
- * few of them, so it stays fast and correct. */
+ * few blocks with the same hash, so that a search stays fast. */
 START_TEST(colliding_blocks_are_few) {
     enum { COLLIDING = 40 };
     const setting roomy = {"roomy", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 0};

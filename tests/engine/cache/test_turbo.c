@@ -1,6 +1,7 @@
-/* Tests the cache's types turbo4 and turbo3. Rotation, codes and scales must be those of a float64 reference
- * (tests/references/turbo.py). The error must be within the bound that TurboQuant's paper proves. Every instruction
- * set must rotate to the same bits. Types and widths that these types can't hold are refused. */
+/* Tests turbo4 and turbo3, two types in which the KV cache stores keys and values. The rotation, the codes and the
+ * scales must be those of a float64 reference (tests/references/turbo.py). The error must be within the bound that
+ * TurboQuant's paper proves. Every instruction set must rotate to the same bits. Other types and widths that can't be
+ * combined with turbo4 or turbo3 must be refused. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>
@@ -18,7 +19,7 @@ enum { WIDEST = 1024, BLOCK = FR_TURBO_BLOCK };
 
 static const fr_dtype both[] = {FR_TURBO4, FR_TURBO3};
 
-/* Returns the kernels of this machine's index-th instruction set; NULL past the last. */
+/* Returns the kernels of the index-th instruction set that this machine has. Returns NULL if the machine has fewer. */
 static const fr_kernels *kernels_of(size_t index) {
     const fr_kernels *kernels = NULL;
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
@@ -62,7 +63,8 @@ static unsigned code_at(fr_dtype type, const uint8_t *block, size_t i) {
     return (block[2 + i % 8] >> (i / 8 * 2) & 3) | (unsigned)(block[10 + i / 8] >> (i % 8) & 1) << 2;
 }
 
-/* Compares a stored head with the reference. Also compares the decoded values with codes times scales. */
+/* Compares the codes and scales of a stored head with the reference. Then compares the decoded values with code times
+ * scale. */
 static void check_stored(const head *h, size_t t, const uint8_t *row) {
     static const int magnitudes[2][8] = {{5, 15, 25, 36, 48, 62, 79, 104}, {10, 31, 55, 88}};
     size_t n = (size_t)h->n, bytes = t == 0 ? 18 : 14;
@@ -138,10 +140,10 @@ static void fill(spread kind, float *x, size_t n) {
     if (kind == SPARSE) x[0] = 1;
 }
 
-/* Checks the bound of the paper's first theorem: a head's expected error is at most sqrt(3) pi / 2 / 4^bits of its
- * squared length. For normally distributed numbers the error must also be at least 4^-(bits + 1/2), because no code of
- * bits + 1/2 bits a number has a smaller error. Half a bit is a number's share of the scale, which has 16 bits for 32
- * numbers. */
+/* Checks the bound of the paper's first theorem: the expected squared error of a head is at most sqrt(3) pi / 2 /
+ * 4^bits of the head's squared length. Here `bits` is the number of bits of a code. For normally distributed numbers
+ * the error must also be at least 4^-(bits + 1/2), because no code that spends bits + 1/2 bits on a number has a
+ * smaller error. The additional half bit is a number's share of the scale, which has 16 bits for 32 numbers. */
 START_TEST(the_error_is_within_the_papers_bound) {
     static const size_t widths[] = {64, 96, 128, 256, 512};
     const fr_kernels *kernels = kernels_of(0);
@@ -175,7 +177,8 @@ START_TEST(the_error_is_within_the_papers_bound) {
 }
 END_TEST
 
-/* The scale is chosen so that the dot product of a block with its stored values is the block's squared length. */
+/* A block's scale is chosen so that the dot product of the original block with the stored block is the original's
+ * squared length. */
 START_TEST(lengths_are_kept) {
     for (size_t t = 0; t < 2; t++)
         for (size_t repeat = 0; repeat < 1000; repeat++) {

@@ -1,11 +1,12 @@
-/* Tests block drafters (DFlash, DFlash2, DSpark) from folders and from llama.cpp's GGUF against a reference: their
- * scores and drafts after a text, for whole and for shortened blocks, and how many drafts are accepted in each round.
- * A session must also draft like a fresh one after it was saved and restored, truncated or forked, after another
+/* Tests block drafters, which draft a whole block of tokens in one pass (DFlash, DFlash2, DSpark). They are opened from
+ * folders and from llama.cpp's GGUF files. After a text, their scores and drafts must be those of a reference, for
+ * whole and for shortened blocks. In each round the number of accepted drafts must also be the reference's. A session
+ * must draft like a fresh one after it was saved and restored, after it was truncated or forked, after another
  * conversation, and after rounds without drafts.
  *
- * The reference values come from the packages dflash 0.1.0 and speculators 0.9.0, which run their own classes beside
- * transformers' targets in float32, and for Muse-Glimmer's own drafter from transformers alone (tests/data/dflash;
- * tests/references/README.md). */
+ * Most reference values come from the packages dflash 0.1.0 and speculators 0.9.0. Both run their own drafter classes
+ * together with transformers' targets in float32. The values of Muse-Glimmer's own drafter come from transformers alone
+ * (tests/data/dflash; tests/references/README.md). */
 /* suite: quick */
 #include <check.h>
 #include <math.h>
@@ -30,10 +31,8 @@ static const struct {
                 {"qwen3", "drafter.gguf", "dflash", "logits", false},
                 {"llama-sliding", "drafter", "dflash", "logits", false},
                 {"llama-sliding", "drafter.gguf", "dflash", "logits", false},
-                {"spec-llama", "drafter", "dflash", "logits", true},      /* llama.cpp's converter does not accept this
-                                                                           * drafter */
-                {"v2-spec-qwen3", "drafter", "dflash2", "scores", false}, /* llama.cpp's converter does not accept this
-                                                                           * drafter either */
+                {"spec-llama", "drafter", "dflash", "logits", true},      /* llama.cpp can't convert this drafter */
+                {"v2-spec-qwen3", "drafter", "dflash2", "scores", false}, /* llama.cpp can't convert this drafter */
                 {"v2-qwen3", "drafter", "dflash2", "scores", false},
                 {"v2-qwen3", "drafter.gguf", "dflash2", "scores", false},
                 {"v2-qwen3.5", "drafter", "dflash2", "scores", false},
@@ -50,7 +49,7 @@ static const struct {
                 {"odd-dspark-window", "drafter", "dspark", "biased", true},
                 {"muse-glimmer", "drafter", "dflash", "logits", false},
                 {"muse-glimmer", "drafter.gguf", "dflash", "logits", false}};
-enum { DENSE = 12, SUBJECTS = sizeof subjects / sizeof *subjects }; /* DENSE: index of the first dspark-dense-qwen3 */
+enum { DENSE = 12, SUBJECTS = sizeof subjects / sizeof *subjects }; /* DENSE: index of dspark-dense-qwen3's first row */
 
 /* ---------------------------------------------------------------------------------------------------- the reference */
 
@@ -59,7 +58,7 @@ typedef struct bench {
     fr_drafter *drafter;
     fr_options *options;
     const char *scores;
-    size_t first;       /* the row of the reference's logits that gives the first draft */
+    size_t first;       /* the row of the reference's logits from which the first draft is taken */
     int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
     size_t scored;      /* number of ids in the draft vocabulary */
 } bench;
@@ -81,7 +80,8 @@ static void read_draft_vocabulary(bench *b) {
     fr_map_close(&map);
 }
 
-/* Opens the models of a subject. drafter: the path of another drafter for it; NULL: its own. */
+/* Opens the target and the drafter of a subject. `drafter` is the path of another drafter to use; NULL means the
+ * subject's own. */
 static void open_bench_with(bench *b, int which, const char *drafter) {
     char name[64], path[320];
     *b = (bench){.options = fr_options_new(), .scores = subjects[which].scores};
@@ -120,7 +120,8 @@ static size_t integer(const json_t *item, const char *key) {
     return (size_t)json_integer_value(value);
 }
 
-/* Returns a prompt of the reference followed by the first n ids of its greedy text; the caller frees it. */
+/* Returns a prompt of the reference, followed by the first n ids of the reference's greedy text. The caller frees the
+ * result. */
 static int32_t *text_of(const bench *b, size_t prompt, size_t n, size_t *count) {
     int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(b->r.info, "prompts"), prompt), count);
     json_t *greedy;
@@ -139,7 +140,8 @@ static int32_t *text_of(const bench *b, size_t prompt, size_t n, size_t *count) 
     return ids;
 }
 
-/* Returns the reference's scores of all ids for each draft, [drafts, VOCAB]. */
+/* Writes the reference's scores of all ids for each draft to `expected`, an array [drafts, VOCAB]. Ids outside the
+ * draft vocabulary get -INFINITY. */
 static void expect_scores(const bench *b, const char *name, size_t drafts, float *expected) {
     size_t count, width;
     const float *scores = fr_reference_floats(&b->r, &count, "%s.%s", name, b->scores);
@@ -165,7 +167,8 @@ static void expect_scores(const bench *b, const char *name, size_t drafts, float
         for (size_t i = 0; i < b->scored; i++) expected[d * VOCAB + (size_t)b->ids[i]] = scores[d * b->scored + i];
 }
 
-/* Checks that the same ids are scored, and that scores differ by at most 5e-5 of the largest score. */
+/* Checks that the same ids have finite scores in both arrays, and that two scores differ by at most 5e-5 of the largest
+ * score. */
 static void compare_scores(const float *got, const float *expected, size_t count, const char *name) {
     float scale = 0;
     for (size_t i = 0; i < count; i++)
@@ -210,8 +213,8 @@ static size_t compare_cases(const bench *b, fr_session *session, const char *lis
     return i;
 }
 
-/* Compares drafts with the reference's, for whole and shortened blocks. The prompts before them are run in chunks of
- * several sizes. */
+/* Compares drafts with the reference's drafts, for whole and shortened blocks. The prompts are run in chunks of several
+ * sizes. */
 START_TEST(drafts_are_the_references) {
     bench b;
     open_bench(&b, _i);
@@ -226,7 +229,8 @@ START_TEST(drafts_are_the_references) {
 }
 END_TEST
 
-/* Reorders the rows of each head so that the two values of each rotated pair are next to each other. */
+/* Reorders the rows of each head. Rotary embedding rotates pairs of values; afterwards the two values of a pair are
+ * next to each other. */
 static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t size) {
     uint8_t *head = malloc(head_dim * size);
     for (size_t at = 0; at < count; at += head_dim * size) {
@@ -237,8 +241,8 @@ static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t siz
     free(head);
 }
 
-/* Writes a copy of a subject's drafter in which the two values of each rotated pair are next to each other, as in the
- * drafters published for LFM2. */
+/* Writes a copy of a subject's drafter in which the two values that rotary embedding rotates as a pair are next to each
+ * other. The drafters published for LFM2 have this order. */
 static void write_interleaved(int which, const char *folder) {
     char path[320];
     fr_map map;
@@ -292,8 +296,8 @@ START_TEST(an_interleaved_drafter_scores_the_same) {
 }
 END_TEST
 
-/* forerun quantize writes a drafter as a file, which must give the same scores as its folder. Drafters whose rows
- * share a window can't be written, because GGUF can't express that. */
+/* `forerun quantize` writes a drafter as a GGUF file. This file must give the same scores as the drafter's folder.
+ * Drafters whose rows share a window can't be written, because GGUF can't express a shared window. */
 START_TEST(a_written_file_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"};
     bench b;
@@ -324,8 +328,8 @@ START_TEST(a_written_file_scores_the_same) {
 }
 END_TEST
 
-/* DSpark's confidence head gives each draft a probability. A block must end at the first draft whose probability is
- * below FR_OPT_DRAFT_P_MIN, and nowhere else. */
+/* DSpark's confidence head computes a probability for each draft. A block must end exactly before the first draft whose
+ * probability is below FR_OPT_DRAFT_P_MIN. */
 START_TEST(confidence_ends_blocks) {
     static const double limits[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 0.9};
     size_t cut = 0, i, drafts, got;
@@ -367,9 +371,9 @@ static const json_t *loops_of(const bench *b) {
     return loops;
 }
 
-/* Runs rounds after the prompt. Checks that each drafts and accepts what the reference's round does. For the last
- * round the reference's text is too short to say how many drafts are accepted. With `asks`, the test asks for the
- * session's drafts before each round too. */
+/* Runs rounds after the prompt. Checks that each round makes and accepts the same drafts as the reference's round. In
+ * the last round the number of accepted drafts is not compared, because the reference's text ends too early. If `asks`
+ * is true, the test also requests the session's drafts before each round. */
 static void follow_rounds(const bench *b, fr_session *session, const json_t *loop, bool asks) {
     const json_t *rounds = json_object_get(loop, "rounds");
     int32_t said[IDS + 2 * FR_STEP_MAX], drafts[MOST];
@@ -400,8 +404,8 @@ static void follow_rounds(const bench *b, fr_session *session, const json_t *loo
     free(text);
 }
 
-/* Follows the reference's rounds in three ways: in a fresh session; in one that is asked for its drafts before each
- * round; and in one whose prompt was truncated to a half and completed again. */
+/* Follows the reference's rounds in three sessions: a fresh one; one that is asked for its drafts before each round;
+ * and one whose prompt was truncated to its half and then completed again. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -425,8 +429,8 @@ START_TEST(accepted_lengths_are_the_references) {
 }
 END_TEST
 
-/* Runs some rounds without drafts, then one round with drafts, which is a round of the reference. As many drafts must
- * be accepted in it as in the reference. */
+/* Runs some rounds without drafts, and then one round of the reference with drafts. In this last round as many drafts
+ * must be accepted as in the reference. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -463,7 +467,8 @@ static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count
     return length;
 }
 
-/* Checks that the session's next drafts are, bit for bit, those of a fresh session whose prompt has all of its ids. */
+/* Checks that the session's next drafts have the same bits as the drafts of a fresh session whose prompt is the whole
+ * text. */
 static void check_as_fresh(const bench *b, fr_session *session, const int32_t *ids, size_t count) {
     static float scores[2][4 * VOCAB];
     int32_t drafts[2][FR_STEP_MAX];
@@ -481,8 +486,7 @@ static void check_as_fresh(const bench *b, fr_session *session, const int32_t *i
     fr_session_close(fresh);
 }
 
-/* Runs another conversation in the session. The other conversation is longer than the one that the test restores
- * afterwards. */
+/* Runs another conversation in the session, longer than the conversation that the test restores afterwards. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
@@ -494,9 +498,9 @@ static void fill(int32_t *ids, size_t from, size_t to, size_t step) {
     for (size_t i = from; i < to; i++) ids[i] = (int32_t)((i * i * 31 + step * i + 2) % 300);
 }
 
-/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved, and
- * restored after another conversation. It runs once in a session alone, then several times in an engine, where later
- * runs find the pages of earlier ones. */
+/* Runs one conversation with prompts, replies, another prompt with the same beginning, a truncation and a fork. The
+ * conversation is also saved, and restored after another conversation has run. All of this runs once in a session
+ * without an engine, then several times in an engine, where later runs find the cache pages of earlier runs. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -544,8 +548,8 @@ START_TEST(conversations_draft_as_fresh_sessions) {
 }
 END_TEST
 
-/* A session is saved in the middle of its text, with the drafter's own keys and values. Another session that restores
- * it must continue as after a prompt of the whole text. */
+/* A session is saved in the middle of its text. The saved state includes the drafter's own keys and values. Another
+ * session that restores this state must continue like a session whose prompt is the whole text. */
 START_TEST(a_restored_session_drafts_as_before) {
     enum { HALF = IDS / 2 };
     bench b;

@@ -1,9 +1,9 @@
-/* Tests block drafters that don't fit their target, are damaged, or are of an unsupported kind: each gives one line
- * that names the fault, and nothing stays open. Also tests the words that choose drafters, and that two spellings of
- * the same layers draft alike.
+/* Tests that block drafters are refused if they don't fit their target, are damaged, or are of an unsupported kind.
+ * Each refusal gives one line that names the fault, and nothing stays open. Also tests the words with which a user
+ * chooses a drafter, and that two spellings of the same layer kinds give the same drafts.
  *
- * The wrong files are made from the folders and files of tests/data/dflash: members of config.json are changed, or
- * tensors, values and keys of GGUF get other names. */
+ * The wrong files are made from the folders and files of tests/data/dflash. Members of a config.json are changed, or
+ * tensors, values and keys of a GGUF file are renamed. */
 /* suite: quick hostile */
 #include <check.h>
 #include <jansson.h>
@@ -42,7 +42,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Replaces members of `config`, also inside objects, by those of `changes`; null removes a member. */
+/* Replaces members of `config` by the members of `changes`, also inside inner objects. A null in `changes` removes the
+ * member. */
 static void change(json_t *config, const json_t *changes) {
     const char *key;
     json_t *value;
@@ -56,7 +57,7 @@ static void change(json_t *config, const json_t *changes) {
     }
 }
 
-/* Replaces every `from` by `to`, which must have the same length. */
+/* Replaces each occurrence of `from` in the bytes by `to`, which must have the same length. */
 static void replace(uint8_t *bytes, size_t size, const char *from, const char *to) {
     size_t length = strlen(from), count = 0;
     ck_assert_uint_eq(length, strlen(to));
@@ -74,7 +75,8 @@ typedef struct damage {
     int64_t value;
 } damage;
 
-/* Writes a fixture's drafter to the folder, with changes to config.json, one tensor name and one value of d2t. */
+/* Writes a drafter of the test data to the folder, with changes to config.json, to one tensor's name and to one value
+ * of d2t. */
 static void write_changed(const char *name, const char *changes, const char *from, const char *to, const damage *d2t) {
     char whole[256];
     fr_map map;
@@ -108,8 +110,8 @@ static void write_changed(const char *name, const char *changes, const char *fro
     fr_map_close(&map);
 }
 
-/* Opens the drafter with the target, which must fail with this text in the error line. If `line` is NULL, the drafter
- * must open and draft. */
+/* Opens the drafter with the target. This must fail, and the error line must contain `line`. If `line` is NULL, the
+ * drafter must open and make drafts. */
 static void open_drafter(const char *drafter, const char *target, const char *line, const char *what) {
     static const int32_t ids[] = {3, 141, 59, 26, 5};
     char whole[64];
@@ -264,11 +266,12 @@ START_TEST(configurations_that_do_not_fit) {
 }
 END_TEST
 
-/* Spellings of the kinds of layers. transformers' Qwen3 configuration makes layer_types of max_window_layers if the
- * list is missing, and drops the window if use_sliding_window is off. In the speculators library's classes a layer
- * that slides without a window is like any other. test_dflash.c compares the spelling with both keys. */
+/* Pairs of spellings for the kinds of a drafter's layers (full or sliding attention). transformers' Qwen3 configuration
+ * makes a missing layer_types from max_window_layers. If use_sliding_window is off, it drops the window. In the
+ * speculators library a sliding layer without a window is the same as a full layer. test_dflash.c compares a
+ * configuration that has both keys. */
 static const struct {
-    const char *drafter, *listed, *other; /* changes of config.json that mean the same */
+    const char *drafter, *listed, *other; /* two changes of config.json that mean the same */
 } spellings[] = {
     {"llama-sliding", "{\"layer_types\": [\"full_attention\", \"full_attention\", \"sliding_attention\"]}",
      "{\"layer_types\": null, \"max_window_layers\": 2}"},
@@ -290,7 +293,8 @@ static const struct {
 
 enum { LONG = 40, DRAFTS = 4, VOCAB = 320 };
 
-/* Gives the scores of the drafts that a drafter with changes to config.json makes after a text of LONG ids. */
+/* Runs a drafter with changes to its config.json after a text of LONG ids. Returns the scores of its drafts in
+ * `scores`. */
 static void score_changed(const char *name, const char *changes, float *scores) {
     char target[64];
     int32_t ids[LONG];
@@ -368,8 +372,9 @@ static const struct {
     {"qwen3", "dflash.target_layers", "target_layers"},
     {"qwen3", "dflash.embedding_length", "embedding_length"},
     {"qwen3", "dflash.block_count", "block_count"},
-    {"v2-qwen3", "dflash.conv_kernel_size", "conv"},   /* without the key the size is 2, but the tensors have 3 */
-    {"v2-qwen3", "dflash.selector_rank", "selector_"}, /* without the key the rank is 256 */
+    /* if the key is missing, the size is 2, but the tensors have 3 */
+    {"v2-qwen3", "dflash.conv_kernel_size", "conv"},
+    {"v2-qwen3", "dflash.selector_rank", "selector_"}, /* if the key is missing, the rank is 256 */
 };
 
 START_TEST(files_that_lack_a_key) {
@@ -418,7 +423,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------- the option's words */
 
-/* The word for the draft method must fit the drafter. */
+/* The word with which the user chooses a draft method must fit the drafter. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;
@@ -467,8 +472,8 @@ static const struct {
     const char *line, *says;
     int status;
 } commands[] = {
-    /* A drafter that is given as the model is refused: the line says that it is a drafter, and which target it
-     * needs. */
+    /* A user may give a drafter where a model is expected. The error line then says that it is a drafter, and which
+     * target it needs. */
     {"generate -m " DATA "qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "dspark-qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "v2-qwen3/drafter.gguf --ids 1,2,3 -n 2", "drafter", 1},

@@ -1,7 +1,7 @@
-/* Tests trimmed draft heads, which score only the ids of a list. These ids get the same bits as from the whole head,
- * and no other id is ever drafted. The text is the target's with every size of head, greedy and sampled. A head that
- * learns scores the likely ids and those of the session's own text, and forgets them with the text. A file that is no
- * list of ids is refused with one line. */
+/* Tests trimmed draft heads. A trimmed head scores only the ids of a list. The scores of these ids must have the same
+ * bits as those of the whole head, and no other id may be drafted. The text must be the target's own with every size of
+ * head, greedy and sampled. A head that learns scores the frequent ids and the ids of the session's own text, and
+ * forgets the latter when the text is replaced. A file that is not a list of ids is refused with one line. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,14 +21,15 @@ enum { PROMPT = 30, TEXT = 60, DEPTH = 4, VOCAB_MAX = 1024 };
 #define LIST "forerun draft head 1\n"
 
 static const struct {
-    const char *target, *drafter;                                       /* drafter NULL: the target's own layer */
+    /* if drafter is NULL, the target's own layer drafts */
+    const char *target, *drafter;
 } subjects[] = {{FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"}, /* this drafter's head is packed */
                 {FR_TEST_MODELS "llama", FR_TEST_MODELS "llama"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle"},
                 {FR_TEST_MODELS "glm-ocr-odd", NULL},
                 {"tests/data/dflash/qwen3", "tests/data/dflash/qwen3/drafter"},
                 {"tests/data/dflash/v2-qwen3", "tests/data/dflash/v2-qwen3/drafter"}};
-/* SCORERS: all drafters but the last, which gives the scores of its best ids only */
+/* SCORERS: the number of drafters that score all ids; the last drafter returns only the scores of its best ids */
 enum { SUBJECTS = sizeof subjects / sizeof *subjects, SCORERS = SUBJECTS - 1 };
 
 typedef struct subject {
@@ -47,7 +48,7 @@ static void write_file(char *path, size_t size, const char *text, size_t length)
     close(fd);
 }
 
-/* Returns true if the list has this id. It has every third id, the largest first. */
+/* Returns true if the test's list has this id. The list has every third id, in descending order. */
 static bool is_listed(size_t id) {
     return id % 3 == 1;
 }
@@ -95,7 +96,8 @@ static fr_session *open_session(const subject *s, int64_t depth) {
     return session;
 }
 
-/* Writes the drafts after a prompt and two tokens, and their scores. Returns how many there are. */
+/* Gets the drafts after a prompt and two generated tokens, and the scores of these drafts. Returns the number of
+ * drafts. */
 static size_t drafts_of(const subject *s, int32_t *ids, float *logits, double *weights) {
     int32_t said[FR_STEP_MAX];
     size_t count, got, accepted;
@@ -182,8 +184,8 @@ static bool has_id(const int32_t *text, size_t count, size_t id) {
     return false;
 }
 
-/* Compares the next draft's scores with those of the whole head, after the text that the session has now. Only the
- * likely ids and the ids of the text may be scored, and their scores must have the same bits. */
+/* Compares the scores of the next draft after the session's text with the scores of the whole head. Only the frequent
+ * ids and the ids of the text may be scored, and their scores must have the same bits as with the whole head. */
 static void check_scores(subject *s, int which, fr_session *session, const int32_t *text, size_t count) {
     fr_session *alone;
     size_t drafted, accepted, scored = 0;
@@ -195,7 +197,8 @@ static void check_scores(subject *s, int which, fr_session *session, const int32
     s->drafter = NULL;
     take_head(s, which, "whole");
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
-    require(fr_session_prompt(alone, text, count - 1)); /* the last id is the target's own, which no row has run yet */
+    /* the target generated the last id, and no forward pass has run it yet */
+    require(fr_session_prompt(alone, text, count - 1));
     require(fr_session_step(alone, ids, 1, &drafted, &accepted));
     ck_assert_int_eq(ids[0], text[count - 1]);
     require(fr_draft_now(alone, 1, ids, &drafted, whole));
@@ -213,7 +216,8 @@ static void check_scores(subject *s, int which, fr_session *session, const int32
     free(whole);
 }
 
-/* Makes a prompt of `count` ids and the target's next token the whole text of a session. */
+/* Gives a session a prompt of `count` ids and lets the target generate one token. The prompt and this token are written
+ * to `text`. */
 static void write_prompt(const subject *s, fr_session *session, int32_t step, int32_t *text, size_t count) {
     size_t got, accepted;
     for (size_t i = 0; i < count; i++) text[i] = 5 + (int32_t)i * step % ((int32_t)s->vocab - 20);
@@ -222,8 +226,8 @@ static void write_prompt(const subject *s, fr_session *session, int32_t step, in
     ck_assert_uint_eq(got, 1);
 }
 
-/* The ids that a session scores must depend on its own text alone. This must also hold after the text was replaced,
- * and beside a session that has other ids. */
+/* The ids that a session scores must depend on its own text alone. This must stay true after the text was replaced, and
+ * while another session has other ids. */
 START_TEST(ids_of_the_text_are_learned) {
     enum { TEXTS = 3 };
     static const int32_t steps[TEXTS] = {37, 41, 5};
@@ -298,7 +302,7 @@ START_TEST(what_is_no_head_is_refused) {
 }
 END_TEST
 
-/* EAGLE-3's head has a list of ids of its own, so the option that trims heads is refused. */
+/* EAGLE-3's head has its own list of ids, so the option that trims heads is refused. */
 START_TEST(a_list_of_its_own_stays) {
     subject s = open_subject(0);
     for (int i = 0; i < 2; i++) {
@@ -312,7 +316,8 @@ START_TEST(a_list_of_its_own_stays) {
 }
 END_TEST
 
-/* The list made from a text has its most frequent ids first; of equally frequent ids the lower one comes first. */
+/* The list that is made from a text begins with the text's most frequent ids. Equally frequent ids are in ascending
+ * order. */
 START_TEST(a_text_makes_a_list) {
     char folder[64], line[256];
     snprintf(folder, sizeof folder, "%s/forerun-head-XXXXXX", P_tmpdir);
@@ -337,7 +342,8 @@ START_TEST(a_text_makes_a_list) {
 }
 END_TEST
 
-/* A head in FP8 has one scale for 128 neighbouring rows, so it can't be trimmed. A list of all ids is accepted. */
+/* A head in FP8 has one scale for each 128 neighbouring rows, so it can't be trimmed. Only a list of all ids is
+ * accepted. */
 START_TEST(a_head_of_fp8_is_not_trimmed) {
     const float scales[1] = {1};
     const fr_matrix whole = {.type = FR_F8_E4M3, .features = 128, .cols = 128, .scales = scales};

@@ -1,8 +1,9 @@
-/* Tests the limits below which drafts are not used. A chain of drafts ends before the first draft that is less likely
- * than FR_OPT_DRAFT_P_MIN, and a chain shorter than FR_OPT_DRAFT_MIN is dropped. With FR_DRAFT_P_AUTO measured times
- * decide where a chain ends. The text is the same as without drafting, except with rejection sampling.
+/* Tests the limits below which drafts are not used. A chain of drafts ends before the first draft whose probability is
+ * below FR_OPT_DRAFT_P_MIN. If the chain is then shorter than FR_OPT_DRAFT_MIN, it is dropped. With FR_DRAFT_P_AUTO the
+ * engine decides from measured times where a chain ends. The text must be the same as without drafting, except with
+ * rejection sampling.
  *
- * The expected probability of a draft is calculated here from the drafter's logits, in double precision. */
+ * The test computes the expected probability of a draft from the drafter's logits, in double precision. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 enum { PROMPT = 30, TEXT = 60, DEPTH = 6 };
 
 static const struct {
-    const char *target, *drafter; /* drafter NULL: the target's own layer */
+    const char *target, *drafter; /* if drafter is NULL, the target's own layer drafts */
 } subjects[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
                 {FR_TEST_MODELS "gemma4-dense-odd", FR_TEST_MODELS "gemma4-dense-odd/assistant"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle3"},
@@ -26,7 +27,7 @@ static const struct {
                 {"tests/data/dflash/qwen3", "tests/data/dflash/qwen3/drafter"},
                 {"tests/data/dflash/v2-qwen3.5", "tests/data/dflash/v2-qwen3.5/drafter"}};
 
-/* Pairs of the least probability of a draft and the least number of drafts. */
+/* Pairs of limits: the least probability of a draft, and the least number of drafts in a chain. */
 static const struct {
     double least;
     int64_t fewest;
@@ -74,7 +75,7 @@ static double chance(const float *logits, size_t count, int32_t id) {
     return 1 / sum;
 }
 
-/* Returns how many of the next drafts the two limits leave. */
+/* Returns how many of the next drafts remain when both limits are applied. */
 static size_t worth(const subject *s, fr_session *session, double least, int64_t fewest, float *logits) {
     int32_t ids[DEPTH];
     size_t count, kept = 0;
@@ -90,7 +91,8 @@ static void write_plain(const subject *s, int32_t *text) {
     fr_session_close(session);
 }
 
-/* Checks in each step how many drafts the session makes. In every other step the drafts were made before the step. */
+/* Checks in each step how many drafts the session makes. In every second step the test requests the drafts before the
+ * step. */
 static size_t check_steps(const subject *s, int limit, const int32_t *plain, float *logits) {
     int32_t text[TEXT + FR_STEP_MAX], shown[FR_STEP_MAX];
     double least = limits[limit].least;
@@ -125,7 +127,7 @@ START_TEST(chains_end_where_they_should) {
 }
 END_TEST
 
-/* Tests the limits with sampled text. With depth "auto" the text must be the one without drafts. With rejection
+/* Tests the limits with sampled text. With draft depth "auto" the text must be the one without drafts. With rejection
  * sampling the text may differ, but the limits must hold. */
 START_TEST(every_way_of_drafting_heeds_them) {
     subject s = open_subject(_i);
@@ -147,7 +149,8 @@ START_TEST(every_way_of_drafting_heeds_them) {
 }
 END_TEST
 
-/* The clock reports arbitrary times, so chains of drafts end anywhere. The text must stay the same. */
+/* The clock of this test reports arbitrary times, so chains of drafts end at arbitrary places. The text must stay the
+ * same. */
 START_TEST(worthwhile_chains_write_the_same_text) {
     subject s = open_subject(_i);
     int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];

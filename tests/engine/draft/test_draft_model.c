@@ -1,8 +1,9 @@
 /* Tests a smaller model as drafter. Its drafts must be the ids that it generates by itself after the same text,
- * whatever calls have made the timeline. The target's text must be the same with the drafter as without. A model that
- * can't draft for a target is refused with one line.
+ * whatever calls have produced the text. The target's text must be the same with the drafter as without it. A model
+ * that can't draft for a target is refused with one line.
  *
- * The reference is a session of the draft model alone, whose logits other suites compare with transformers. */
+ * The expected drafts come from a session that runs only the draft model. Other suites compare the logits of such
+ * sessions with transformers. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static void make_prompt(int32_t *ids, size_t count, uint32_t seed) {
     }
 }
 
-/* Generates with the small model alone after these ids, token by token. */
+/* Lets the small model generate alone after these ids, token by token. */
 static void say_alone(const subject *s, const int32_t *ids, size_t count, int32_t *said, size_t wanted) {
     fr_session *session;
     set(s, FR_OPT_DRAFT_MAX, 0);
@@ -84,7 +85,8 @@ static void check_drafts(const subject *s, fr_session *session, const int32_t *i
     ck_assert_mem_eq(drafts, expected, sizeof expected);
 }
 
-/* Checks drafts after rounds of several depths, after a truncation, after another prompt, and after more rounds. */
+/* Checks drafts after rounds of several draft depths, after a truncation, after another prompt, and after more
+ * rounds. */
 START_TEST(drafts_are_what_the_small_model_says) {
     int32_t ids[PROMPT + 3 * TEXT];
     subject s = open_subject(SMALL, 1 + _i);
@@ -132,7 +134,7 @@ static void draw(const subject *s) {
     set(s, FR_OPT_SEED, 5);
 }
 
-/* Tests every depth, greedy and sampled. */
+/* Tests every draft depth, greedy and sampled. */
 START_TEST(the_text_is_the_targets) {
     static int32_t plain[TEXT], drafted[TEXT];
     subject s = open_subject(SMALL, 2);
@@ -146,7 +148,7 @@ START_TEST(the_text_is_the_targets) {
 }
 END_TEST
 
-/* The target is its own draft model, so no draft may be rejected, greedy or sampled. */
+/* Here a model drafts for itself, so no draft may be rejected, greedy or sampled. */
 START_TEST(a_models_own_drafts_all_stand) {
     int32_t ids[TEXT + FR_STEP_MAX], prompt[PROMPT];
     subject s = open_subject(LLAMA, 1);
@@ -169,8 +171,8 @@ static const uint8_t *first_page(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->table[FR_KV_FULL][0];
 }
 
-/* The sessions of an engine propose in one batch. A fork has its own draft timeline, which shares pages with that of
- * the session that was forked. */
+/* The sessions of an engine make their drafts in one batch. One session is forked. The fork has its own sequence in the
+ * draft model, which shares cache pages with the original session's. */
 START_TEST(sessions_draft_together) {
     enum { SESSIONS = 3 };
     int32_t ids[SESSIONS][PROMPT + 2 * TEXT], forked[FR_STEP_MAX];
@@ -210,7 +212,7 @@ START_TEST(sessions_draft_together) {
 }
 END_TEST
 
-/* Checks that a session's memory is the sum of its parts, each counted once. */
+/* Checks that the memory reported for a session is the sum of its parts, each counted once. */
 static void check_memory(const fr_session *session) {
     double all = (double)(session->engine->arena.used + session->arena.used);
     ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES), 0);
@@ -219,9 +221,9 @@ static void check_memory(const fr_session *session) {
                  fr_session_stat(session, FR_STAT_CHECKPOINT_BYTES) + fr_session_stat(session, FR_STAT_SCRATCH_BYTES));
 }
 
-/* The sessions' texts begin alike and share pages, both the target's and the draft model's. For the last session no
- * page of the draft model is free. This session must give the same ids without drafts, and must draft again once pages
- * are free. */
+/* The sessions' texts begin alike and share cache pages, both the target's and the draft model's. When the last session
+ * starts, the draft model has no free page left for it. This session must generate the same ids without drafts. It must
+ * draft again when pages become free. */
 START_TEST(without_pages_nothing_is_drafted) {
     enum { SESSIONS = 4, BEGINNING = 600, SAID = 12, LAST = SESSIONS - 1 };
     int32_t ids[SESSIONS][BEGINNING + 4 * SAID], plain[SESSIONS][SAID];
@@ -263,7 +265,7 @@ START_TEST(without_pages_nothing_is_drafted) {
 }
 END_TEST
 
-/* Runs rounds of one id each. They make no drafts, so the draft model does not run these ids. */
+/* Runs rounds of one id each. Such rounds make no drafts, so the draft model does not run these ids. */
 static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     size_t got, accepted;
     for (size_t i = 0; i < rounds; i++) {
@@ -273,10 +275,10 @@ static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     }
 }
 
-/* In rounds without drafts the draft model does not run the new rows. When drafts are wanted again, it must first run
- * the missing rows. Here one session drafts, or several do together. The sessions miss different numbers of rows, and
- * all missing rows may be more than fit one forward pass. In the last cases a model with recurrent states drafts for
- * itself. */
+/* In rounds without drafts the draft model does not run the new rows. When a session wants drafts again, the draft
+ * model must first run the missing rows. In some cases here one session drafts, in others several draft together. The
+ * sessions miss different numbers of rows, and the missing rows of all sessions may be too many for one forward pass.
+ * In the last cases a model with recurrent states drafts for itself. */
 START_TEST(what_rounds_without_drafts_left_is_followed_together) {
     enum { SESSIONS = 3, MOST = 50 };
     static const size_t behind[][SESSIONS] = {{0, 1, 2}, {3, 0, MOST}, {17, 16, 15}, {MOST, MOST, 1}};
@@ -320,9 +322,10 @@ static size_t followed(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->length;
 }
 
-/* An engine has several sessions, and each drafts only as much as saves time. Then the draft model runs a session's
- * prompt when the session first wants drafts. If the prompt changes after the draft model has run it, the draft model
- * keeps the beginning that is still right. With a single session, the draft model runs the prompt at once. */
+/* An engine has several sessions, and each drafts only as much as saves time. In this case the draft model runs a
+ * session's prompt only when the session first wants drafts. If the prompt changes after the draft model has run it,
+ * the draft model keeps the beginning that has not changed. In an engine with one session, the draft model runs the
+ * prompt at once. */
 START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     enum { SESSIONS = 2, KEPT = 20 };
     int32_t ids[PROMPT], id;
@@ -360,8 +363,8 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
 }
 END_TEST
 
-/* These models have no tokenizers, so a draft model must have the target's vocabulary. Here the vocabularies differ.
- * Models with tokenizers would draft by text instead (test_draft_text.c). */
+/* These models have no tokenizers. Without a tokenizer a draft model must have the target's vocabulary, but here the
+ * vocabularies differ. Models with tokenizers would draft by text instead (test_draft_text.c). */
 START_TEST(what_can_not_draft_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *target;

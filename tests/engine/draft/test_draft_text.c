@@ -1,9 +1,10 @@
-/* Tests drafts between models with different vocabularies. The target's text is also kept in the draft model's ids,
- * which must be those that its tokenizer gives for the whole text. A draft model that is the target with renumbered
- * ids must draft what the target generates. The target's text must be the same with any drafter.
+/* Tests drafts between models with different vocabularies. The engine also keeps the target's text in the draft model's
+ * ids. These ids must be the ones that the draft model's tokenizer gives for the whole text. The target's text must be
+ * the same with any drafter.
  *
- * The trained model of tools/demo drafts for itself, once with its ids in another order and once with fewer merges in
- * its tokenizer. */
+ * A draft model that is the target with renumbered ids must draft what the target generates. For this test the target
+ * is the trained model of tools/demo. Its draft models are two copies of it: one has its ids in another order, the
+ * other also has fewer merges in its tokenizer. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,8 +58,8 @@ static void write_tokenizer(const fr_changed_folder *folder, bool fewer_merges) 
     json_decref(file);
 }
 
-/* Copies the rows of a tensor in another order: the row of an id goes to the place that moved() gives the id. `data`
- * and `to` point to the beginning of the tensors' data. */
+/* Copies the rows of a tensor in another order: the row of an id is copied to the row of moved(id). `data` and `to`
+ * point to the beginning of the tensors' data. */
 static void move_rows(const json_t *header, const char *name, const char *data, char *to) {
     const json_t *offsets = json_object_get(json_object_get(header, name), "data_offsets");
     size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
@@ -150,8 +151,8 @@ static const struct {
     const char *from, *to;
 } pairs[] = {{GEMMA, LLAMA}, {LLAMA, GEMMA}, {DEMO, LLAMA}, {LLAMA, DEMO}, {GEMMA, DEMO}};
 
-/* The text grows id by id and is truncated now and then. In the end its ids must be those that the tokenizer gives for
- * the whole text. */
+/* The text grows by single ids and is truncated now and then. At the end, its ids in the draft model's vocabulary must
+ * be those that the tokenizer gives for the whole text. */
 START_TEST(a_text_is_the_same_in_other_ids) {
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
     int32_t *ids, *whole;
@@ -176,8 +177,8 @@ START_TEST(a_text_is_the_same_in_other_ids) {
 }
 END_TEST
 
-/* `stands` is the number of ids that the last change of the text kept. These first ids must be the same before and
- * after the change. */
+/* `stands` is the number of ids at the beginning that the last change of the text has kept. These ids must be the same
+ * before and after the change. */
 START_TEST(what_stands_has_not_changed) {
     static int32_t before[2 * CONTEXT];
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
@@ -198,8 +199,8 @@ START_TEST(what_stands_has_not_changed) {
 }
 END_TEST
 
-/* If the text has more ids in the draft model's vocabulary than there is room for, only the newer half is kept.
- * `origin` is the number of the target's ids before that half. */
+/* The draft model has room for a limited number of ids. If the text has more ids than that, only its newer half is
+ * kept. `origin` is then the number of the target's ids before the kept half. */
 START_TEST(a_text_too_long_loses_its_first_half) {
     int32_t ids[CONTEXT];
     vocabularies v = open_vocabularies(DEMO, LLAMA);
@@ -223,7 +224,8 @@ START_TEST(a_text_too_long_loses_its_first_half) {
 }
 END_TEST
 
-/* Drafts are converted back to the target's ids up to the first control token, which has no text. */
+/* Drafts are converted back to the target's ids. The conversion ends before the first control token, because it has no
+ * text. */
 START_TEST(control_tokens_do_not_go_back) {
     vocabularies v = open_vocabularies(DEMO, LLAMA);
     const fr_tokenizer *demo = fr_model_tokenizer(v.models[0]), *llama = fr_model_tokenizer(v.models[1]);
@@ -313,8 +315,8 @@ START_TEST(the_text_is_the_targets) {
 }
 END_TEST
 
-/* The draft model is the target with renumbered ids. With the same tokenizer nearly all drafts are accepted; with
- * fewer merges some are. */
+/* The draft model is the target with renumbered ids. If its tokenizer is otherwise the same, nearly all drafts are
+ * accepted. If its tokenizer has fewer merges, some drafts are accepted. */
 START_TEST(the_target_under_other_ids_drafts_what_it_says) {
     static const double least[] = {0.9, 0.2};
     int32_t plain[TEXT], drafted[TEXT];
@@ -335,8 +337,8 @@ START_TEST(the_target_under_other_ids_drafts_what_it_says) {
 }
 END_TEST
 
-/* Runs a round. Then compares the session's drafts with those of a new session, which gets all ids of the first
- * session as a prompt. */
+/* Runs a round. Then compares the session's drafts with the drafts of a new session. The new session gets all ids of
+ * the first session as its prompt. */
 static void check_drafts(const subject *s, fr_session *session, int32_t *ids, size_t *count) {
     int32_t drafts[FR_STEP_MAX], expected[FR_STEP_MAX], id;
     size_t proposed, fresh, got, accepted;
@@ -355,7 +357,7 @@ static void check_drafts(const subject *s, fr_session *session, int32_t *ids, si
     fr_session_close(alone);
 }
 
-/* Checks drafts after a timeline was truncated, extended, forked, saved and restored. */
+/* Checks drafts after a session was truncated, extended, forked, saved and restored. */
 START_TEST(a_timeline_that_changes_is_followed) {
     int32_t ids[256];
     void *saved;
@@ -392,7 +394,7 @@ START_TEST(a_timeline_that_changes_is_followed) {
 }
 END_TEST
 
-/* Sessions of an engine propose together, each for its own text. */
+/* Sessions of an engine make their drafts in one batch, each for its own text. */
 START_TEST(sessions_draft_together) {
     enum { SESSIONS = 3 };
     int32_t ids[SESSIONS][TEXT + FR_STEP_MAX], plain[SESSIONS][TEXT];

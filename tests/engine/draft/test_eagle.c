@@ -1,11 +1,11 @@
-/* Tests EAGLE drafters in every published form of their configuration: the logits of each draft step, the drafts and
- * the accepted lengths are compared with a reference; every way of drafting gives the same answer; and drafters that
+/* Tests EAGLE drafters in every published form of their configuration. The logits of each draft step, the drafts and
+ * the accepted lengths are compared with a reference. Every way of drafting must give the same answer. Drafters that
  * don't fit their target or are damaged are refused.
  *
- * The expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
- * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. Those of
- * eagle3-odd, eagle3-qwen and eagle-odd are made by tests/references/eagle.py, and those of drafters of several layers
- * by eagle_layers.py. */
+ * Most expected values are in drafts.json and drafts.safetensors of tests/data/llama. They were computed in torch, with
+ * the target's states from transformers' Llama (tests/data/models/llama). eagle3.gguf is llama.cpp's conversion of the
+ * folder eagle3. The values of eagle3-odd, eagle3-qwen and eagle-odd are made by tests/references/eagle.py, and those
+ * of drafters with several layers by eagle_layers.py. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -24,7 +24,7 @@
 #include "tests/support/token_files.h"
 
 #define LLAMA "tests/data/llama/"
-#define BOUND 5e-5 /* of the largest logit of a row */
+#define BOUND 5e-5 /* the largest allowed difference, as a share of the row's largest logit */
 
 enum { DEPTH = 4, IDS = 48, VOCAB = 512 };
 
@@ -50,7 +50,7 @@ static void remove_folder(void) {
 
 /* ------------------------------------------------------------------------------------------------- changed drafters */
 
-/* Replaces members of `config` by those of `changes`; null removes a member. */
+/* Replaces members of `config` by the members of `changes`. A null in `changes` removes the member. */
 static void change(json_t *config, const char *changes) {
     json_t *all = json_loads(changes, 0, NULL), *value;
     const char *key;
@@ -72,14 +72,15 @@ static void replace(char *bytes, size_t size, const char *from, const char *to) 
         if (memcmp(bytes + i, from, length) == 0) memcpy(bytes + i, to, length);
 }
 
-/* A value of d2t (the map from draft ids to target ids) to be changed; d2t is the first tensor in the file. */
+/* A change of one value in the tensor d2t, the map from draft ids to target ids. d2t is the first tensor in the
+ * file. */
 typedef struct damage {
     size_t index;
     int64_t value;
 } damage;
 
-/* Writes a drafter's folder with another config.json, other tensor names and another value of d2t. names: pairs of old
- * and new names; NULL changes none. d2t: NULL changes nothing. */
+/* Writes a drafter's folder with another config.json, other tensor names and another value of d2t. `names` lists pairs
+ * of an old and a new name; if it is NULL, no name changes. If `d2t` is NULL, no value changes. */
 static const char *write_folder(const char *from, json_t *config, const char *const *names, const damage *d2t) {
     char whole[256];
     fr_map map;
@@ -113,7 +114,7 @@ static json_t *config_of(const char *drafter) {
     return fr_load_json(name);
 }
 
-/* Writes the drafter in the form that speculators publishes: the keys of the layer are in an inner object. */
+/* Writes the drafter in the form that the speculators library publishes: an inner object has the keys of the layer. */
 static const char *write_speculator(void) {
     static const char *const names[] = {"midlayer.", "layers.0.", NULL};
     static const char top[] =
@@ -126,7 +127,7 @@ static const char *write_speculator(void) {
     return write_folder("eagle3", config, names, NULL);
 }
 
-/* Writes the drafter in the form of EAGLE's authors (Li et al.), whose "architectures" is that of the target. */
+/* Writes the drafter in the form of EAGLE's authors (Li et al.). There "architectures" names the target's class. */
 static const char *write_plain(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLM\"]}");
@@ -173,7 +174,8 @@ static const char *layers_qwen(void) {
     return as_it_is("eagle3-layers-qwen");
 }
 
-/* Writes the drafter in the form that vLLM accepts too: the first of its layers has the name of a single one. */
+/* Writes the drafter in the form of several layers that vLLM also accepts. Here the first layer's tensors are named as
+ * if it were the only layer. */
 static const char *write_layers(void) {
     static const char *const names[] = {"layers.0.", "midlayer.", NULL};
     return write_folder("eagle3-layers", config_of("eagle3-layers"), names, NULL);
@@ -182,7 +184,7 @@ static const char *write_layers(void) {
 static const struct {
     const char *(*write)(void);
     const char *folder, *reference; /* drafts.json of `folder` has the expected drafts under the key `reference` */
-    const char *ids;                /* the folder with the ids of the draft vocabulary; NULL: there is none */
+    const char *ids;                /* the folder with the ids of the draft vocabulary, or NULL if there is none */
 } drafters[] = {{eagle3, LLAMA, "eagle3_draft", LLAMA "eagle3"},
                 {eagle3_file, LLAMA, "eagle3_draft", LLAMA "eagle3"},
                 {write_speculator, LLAMA, "eagle3_draft", LLAMA "eagle3"},
@@ -207,8 +209,8 @@ typedef struct bench {
     int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
 } bench;
 
-/* Reads the target's id for each draft id. If `drafter` is NULL, there is no draft vocabulary, and each id is its
- * own. */
+/* Reads the target's id for each draft id. If `drafter` is NULL, there is no draft vocabulary, and each draft id is
+ * also the target's id. */
 static void read_ids(const char *drafter, int32_t *ids) {
     char name[128];
     fr_map map;
@@ -220,7 +222,7 @@ static void read_ids(const char *drafter, int32_t *ids) {
     require(fr_safetensors_read(&map, 0, &tensors, &unread));
     const fr_tensor *d2t = fr_tensors_find(&tensors, "d2t");
     for (size_t i = 0; i < d2t->shape[0]; i++) {
-        int64_t apart; /* the file may have it at any address */
+        int64_t apart; /* the value may be at an unaligned address in the file */
         memcpy(&apart, (const uint8_t *)d2t->data + i * sizeof apart, sizeof apart);
         ids[i] += (int32_t)apart;
     }
@@ -229,7 +231,7 @@ static void read_ids(const char *drafter, int32_t *ids) {
     fr_map_close(&map);
 }
 
-/* Opens a target and a drafter without a reference. */
+/* Opens a target and a drafter that are not compared with a reference. */
 static void open_models(bench *b, const char *target, const char *drafter) {
     *b = (bench){.options = fr_options_new()};
     require(fr_options_set(b->options, FR_OPT_IGNORE_EOS, 1));
@@ -261,7 +263,8 @@ static void close_bench(bench *b) {
     json_decref(b->drafts);
 }
 
-/* Returns a prompt of the reference followed by the first n ids of its greedy text; the caller frees it. */
+/* Returns a prompt of the reference, followed by the first n ids of the reference's greedy text. The caller frees the
+ * result. */
 static int32_t *text_of(const bench *b, const json_t *item, size_t n, size_t *count) {
     json_int_t prompt = json_integer_value(json_object_get(item, "prompt"));
     int32_t *ids = fr_ids_of(json_array_get(json_object_get(b->target, "prompts"), (size_t)prompt), count);
@@ -313,7 +316,7 @@ static void compare_case(const bench *b, fr_session *session, const json_t *item
     free(ids);
 }
 
-/* Compares the logits of every draft step, also after prompts that are run in chunks. */
+/* Compares the logits of every draft step with the reference. Some prompts are run in chunks. */
 START_TEST(drafts_are_the_references) {
     bench b;
     fr_session *session;
@@ -335,11 +338,13 @@ END_TEST
 static const struct {
     const char *drafter;
     bool maps;
-    size_t vocab; /* number of ids that the drafter scores */
+    size_t vocab; /* EAGLE 3.1 with every flag; its rows are narrower than the target's */
 } odd[] = {
-    {LLAMA "eagle3-odd", true, 101},   /* EAGLE 3.1 with every flag; narrower than its target */
-    {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
-    {LLAMA "eagle-odd", false, VOCAB}, /* fc without bias, attention with biases, and the target's embeddings */
+    {LLAMA "eagle3-odd", true, 101},  /* EAGLE 3.1 with every flag; narrower than its target */
+    {LLAMA "eagle3-qwen", true, 101}, /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
+    /* Compares the logits of odd[which] with the reference. `files` is the path of the drafter, a folder or a GGUF
+     * file. */
+    {LLAMA "eagle-odd", false, VOCAB},
 };
 enum { QWEN = 1, ODD = sizeof odd / sizeof *odd }; /* QWEN: index of eagle3-qwen */
 
@@ -386,8 +391,8 @@ START_TEST(odd_drafts_are_the_references) {
 }
 END_TEST
 
-/* Writes the layer of eagle3-qwen with other keys for the same thing. As in transformers' Qwen3 configuration, the
- * layer slides if there is no list of the kinds of layers and max_window_layers is 0. */
+/* Describes the layer of eagle3-qwen with other keys that mean the same. As in transformers' Qwen3 configuration, the
+ * layer is a sliding one if layer_types is missing and max_window_layers is 0. */
 START_TEST(other_spellings_of_the_layer_are_the_same) {
     static const char *const layers[] = {"{\"layer_types\": null, \"max_window_layers\": 0}",
                                          "{\"max_window_layers\": 0}"};
@@ -431,8 +436,8 @@ static void generate(fr_session *session, const int32_t *prompt, size_t count, i
         require(fr_session_step(session, ids + made, wanted - made, &got, &accepted));
 }
 
-/* Compares the accepted lengths with the reference's. The last round is left out, because it stops at the wanted
- * number of ids. */
+/* Compares the number of accepted drafts in each round with the reference. The last round is left out, because it ends
+ * at the requested number of ids. */
 static void compare_lengths(fr_session *session, const json_t *rounds) {
     const uint8_t *lengths;
     size_t count = fr_session_accepted_lengths(session, &lengths), whole = json_array_size(rounds) - 1;
@@ -441,8 +446,8 @@ static void compare_lengths(fr_session *session, const json_t *rounds) {
         ck_assert_int_eq(lengths[i], json_integer_value(json_object_get(json_array_get(rounds, i), "accepted")));
 }
 
-/* Runs some rounds without drafts, then one round with drafts, which is a round of the reference. As many drafts must
- * be accepted in it as in the reference. */
+/* Runs some rounds without drafts, and then one round of the reference with drafts. In this last round as many drafts
+ * must be accepted as in the reference. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -473,8 +478,8 @@ START_TEST(rounds_without_drafts_change_no_later_draft) {
 }
 END_TEST
 
-/* Runs each text in a new session, and also in one session that is kept for all texts. In both sessions as many drafts
- * must be accepted as in the reference. */
+/* Runs each text twice: in a new session, and in one session that is kept for all texts. In both sessions as many
+ * drafts must be accepted as in the reference. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -514,7 +519,7 @@ typedef struct manner {
     const char *isa;
 } manner;
 
-/* Generates after a prompt of the reference, one after which some drafts are accepted. */
+/* Generates ids after a prompt of the reference. The prompt is one after which some drafts are accepted. */
 static void answer(const manner *how, int32_t *ids, double *accepted) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -546,8 +551,8 @@ static void answer(const manner *how, int32_t *ids, double *accepted) {
     json_decref(reference);
 }
 
-/* A session is saved in the middle of its text, with the drafter's own keys and values. Another session that restores
- * it must continue as after a prompt of the whole text. */
+/* A session is saved in the middle of its text. The saved state includes the drafter's own keys and values. Another
+ * session that restores this state must continue like a session whose prompt is the whole text. */
 START_TEST(a_restored_session_drafts_as_before) {
     enum { HALF = IDS / 2 };
     bench b;
@@ -579,9 +584,9 @@ START_TEST(a_restored_session_drafts_as_before) {
 }
 END_TEST
 
-enum { CHAIN = 5, ANY_ID = 230 }; /* ANY_ID: every target has the ids before this one */
+enum { CHAIN = 5, ANY_ID = 230 }; /* ANY_ID: every target has all ids below this number */
 
-/* Checks that the session's next drafts are those of a fresh session whose prompt has all of its ids. */
+/* Checks that the session's next drafts are those of a fresh session whose prompt is the whole text. */
 static void check_as_fresh(const bench *b, fr_session *session, const int32_t *ids, size_t count) {
     int32_t drafts[2][FR_STEP_MAX];
     size_t proposed[2], made, accepted;
@@ -605,8 +610,7 @@ static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count
     return length;
 }
 
-/* Runs another conversation in the session. The other conversation is longer than the one that the test restores
- * afterwards. */
+/* Runs another conversation in the session, longer than the conversation that the test restores afterwards. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)(7 * i * i + i) % ANY_ID;
@@ -614,8 +618,8 @@ static void digress(fr_session *session) {
     say(session, ids, 170, 9);
 }
 
-/* Further drafters, which have a sliding layer. Prompts share all of that layer's positions, also those outside of the
- * window. */
+/* More drafters, each with a sliding layer. When two prompts share pages, they share all positions of the sliding
+ * layer, even those outside of the window. */
 static const struct {
     const char *target, *drafter; /* drafter NULL: the target's own MTP layer */
 } sliding[] = {{FR_TEST_MODELS "llama", LLAMA "eagle3-qwen"},
@@ -623,9 +627,9 @@ static const struct {
                {FR_TEST_MODELS "mellum-mtp", NULL}};
 enum { CONVERSATIONS = DRAFTERS + sizeof sliding / sizeof *sliding };
 
-/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved, and
- * restored after another conversation. It runs once in a session alone, then several times in an engine, where later
- * runs find the pages of earlier ones. */
+/* Runs one conversation with prompts, replies, another prompt with the same beginning, a truncation and a fork. The
+ * conversation is also saved, and restored after another conversation has run. All of this runs once in a session
+ * without an engine, then several times in an engine, where later runs find the cache pages of earlier runs. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -694,9 +698,10 @@ static const struct {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* No id may depend on draft depth, threads, chunk, instruction set or the list of methods, greedy or sampled. That
- * holds even if drafter and target are of different families. Half of the instruction sets run greedily and the others
- * sampled; with FULL in the environment each runs both ways, twice. */
+/* No generated id may depend on the draft depth, the number of threads, the chunk size, the instruction set or the list
+ * of draft methods. This is tested with greedy and sampled text, and also with a drafter and a target of different
+ * families. Half of the instruction sets run greedily and the other half run sampled. If FULL is set in the
+ * environment, each instruction set runs both ways, twice. */
 START_TEST(drafting_changes_no_id) {
     static const int chunks[] = {1, 7, 64}, depths[] = {1, 2, 5, 15};
     size_t which = (size_t)_i % PAIRS, run = (size_t)_i, runs = fr_test_full() ? 2 : 1;
@@ -817,14 +822,14 @@ START_TEST(what_does_not_fit_is_refused_in_a_line) {
 }
 END_TEST
 
-/* Two published architectures can have one name in GGUF: GLM-4.7-Flash has DeepSeek-V3's name there. A drafter names
- * the architecture that it drafts for. If that name is accepted, the error is that of the next check: the widths of
- * drafter and target differ, because this drafter is made for Llama. */
+/* In GGUF, two published architectures can have the same name: GLM-4.7-Flash has DeepSeek-V3's name. A drafter's
+ * configuration names the architecture that it drafts for. This drafter is made for Llama and too wide for the target.
+ * So if the name is accepted, the error line is that of the next check, which compares widths. */
 START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 #define FLASH FR_TEST_MODELS "glm-4.7-flash-odd"
     static const char width[] = "target_hidden_size is 256, the target's 96";
     static const struct {
-        const char *target, *verifier, *line; /* target NULL: the GGUF file that is made of FLASH below */
+        const char *target, *verifier, *line; /* if target is NULL, the GGUF file made of FLASH below is the target */
     } says[] = {
         {NULL, "Glm4MoeLiteForCausalLM", width},
         {NULL, "DeepseekV3ForCausalLM", width},
@@ -859,7 +864,7 @@ START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 }
 END_TEST
 
-/* The word for the draft method must fit the drafter. */
+/* The word with which the user chooses a draft method must fit the drafter. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;

@@ -1,9 +1,9 @@
-/* Tests EAGLE-3 drafters that forerun quantize wrote as GGUF: they give the scores of the folders that they were made
- * from.
+/* Tests EAGLE-3 drafters that `forerun quantize` wrote as GGUF files. Each file must give the scores of the folder that
+ * it was made from.
  *
- * test_quantize.c tests that the files are as llama.cpp's converter writes them, and test_eagle.c that a file's drafts
- * are the reference's. This suite tests a drafter of odd dimensions, with biases and everything else that a folder may
- * have; every type of weights; and drafters that can't be written. */
+ * test_quantize.c tests that the files are the same as those of llama.cpp's converter. test_eagle.c tests that a file's
+ * drafts are the reference's. This suite tests a drafter of odd dimensions, with biases and everything else that a
+ * folder may contain. It also tests every type of weights, and drafters that can't be written. */
 #include <check.h>
 #include <jansson.h>
 #include <limits.h>
@@ -46,8 +46,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes the odd drafter with norm_output off, because GGUF can't express norm_output. With norm_output off, each
- * draft step gets the last step's row from before the norm. */
+/* Writes the odd drafter with norm_output off, because GGUF can't express norm_output. If norm_output is off, each
+ * draft step receives the row of the previous step from before the final norm. */
 static void write_odd(bool norm_before_residual) {
     char weights[PATH_MAX];
     json_t *config = fr_load_json(LLAMA "eagle3-odd/config.json");
@@ -67,7 +67,7 @@ static fr_status quantize(const char *target, const char *drafter, const char *t
     return status;
 }
 
-/* Writes the scores of one chain of drafts after a text. */
+/* Runs one chain of drafts after a text, and writes the scores of these drafts to `scores`. */
 static void score(const char *path, float *scores) {
     fr_model *model;
     fr_drafter *drafter;
@@ -88,8 +88,8 @@ static void score(const char *path, float *scores) {
     free(ids);
 }
 
-/* In a GGUF file the rows of the query and key matrices, and their biases, are in another order within each head. This
- * changes nothing but the rounding of attention scores. The target may be a folder or a GGUF file. */
+/* A GGUF file has the rows of the query and key matrices, and their biases, in another order within each head. This
+ * changes only the rounding of attention scores. The target may be a folder or a GGUF file. */
 START_TEST(an_odd_drafter_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"}, *const targets[] = {TARGET, LLAMA "q4_0.gguf"};
     float expected[SCORES], got[SCORES];
@@ -106,8 +106,8 @@ START_TEST(an_odd_drafter_scores_the_same) {
 }
 END_TEST
 
-/* Compares the first draft step of a quantized drafter with that of the drafter's folder. Later steps may follow other
- * drafts, so they are not compared. */
+/* Compares the first draft step of a quantized drafter with the first step of the drafter's folder. Later steps are not
+ * compared, because they may follow different drafts. */
 START_TEST(every_type_is_near) {
     static const struct {
         const char *type;
@@ -149,7 +149,7 @@ static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data
     }
 }
 
-/* Runs inspect on keyless.gguf without a target. *ids becomes the size of the target's vocabulary that inspect
+/* Runs inspect on keyless.gguf without a target. Sets *ids to the size of the target's vocabulary that inspect
  * prints. */
 static fr_status inspect_keyless(size_t *ids) {
     char text[4096] = "";
@@ -161,8 +161,8 @@ static fr_status inspect_keyless(size_t *ids) {
     return status;
 }
 
-/* A drafter's file may lack the key for the size of the target's vocabulary. Then the size follows from the drafter's
- * embedding table, or from a head that scores all ids. */
+/* A drafter's file may lack the key with the size of the target's vocabulary. In that case the size is taken from the
+ * drafter's embedding table, or from a head that scores all ids. */
 START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     char path[128];
     float expected[SCORES], got[SCORES];
@@ -179,7 +179,7 @@ START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     score(in_folder("keyless.gguf"), got);
     ck_assert_mem_eq(got, expected, sizeof got);
 
-    write_keyless(LLAMA "eagle3.gguf"); /* no embedding table, and a head of only some ids */
+    write_keyless(LLAMA "eagle3.gguf"); /* this file has no embedding table, and its head scores only some ids */
     ck_assert_int_eq(inspect_keyless(&ids), FR_USAGE);
     score(LLAMA "eagle3.gguf", expected);
     score(in_folder("keyless.gguf"), got);

@@ -1,6 +1,6 @@
-/* Tests drafts that are looked up in the text. The index of the text is compared with a search that tries every suffix
- * at every position. Further cases test how many steps an id costs, what the method proposes after prompts and
- * rejections, and combinations of methods. */
+/* Tests drafts that are looked up in the session's own text. The index of the text is compared with a plain search that
+ * tries every suffix at every position. Other cases test how many steps an added id costs, what the method proposes
+ * after prompts and rejections, and lists of several methods. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static uint32_t next_random(uint32_t *state) {
     return *state >> 8;
 }
 
-/* Makes texts of several kinds: few or many different ids, repetitions with errors, a single id, and ids whose bits
- * are bad for hashing. */
+/* Makes texts of six kinds: few or many different ids, repetitions with errors, a single id, and ids with bits that are
+ * bad for hashing. */
 enum { KINDS = 6 };
 static void make_text(int32_t *text, size_t count, int kind, uint32_t seed) {
     static const uint32_t spread[KINDS] = {2, 4, 50, 3, 1, 1};
@@ -45,8 +45,8 @@ static void make_text(int32_t *text, size_t count, int kind, uint32_t seed) {
     }
 }
 
-/* Returns the length of the longest suffix of the first `count` ids that also occurs earlier, up to `longest`. Tries
- * every suffix at every position. */
+/* Returns the length of the longest suffix of the first `count` ids that also occurs earlier, but at most `longest`.
+ * Tries every suffix at every position. */
 static size_t longest_by_trying(const int32_t *text, size_t count, size_t longest) {
     size_t best = 0;
     for (size_t end = 1; end < count; end++) {
@@ -85,12 +85,12 @@ START_TEST(of_equal_matches_the_latest_seen_counts) {
     open_index(&i, 16, 8);
     for (size_t count = 0; count < 11; count++) fr_suffix_add(&i.index, text[count]);
     ck_assert_uint_eq(i.index.match, 2);
-    ck_assert_uint_eq(i.index.end, 8); /* the earlier match was followed by 3 */
+    ck_assert_uint_eq(i.index.end, 8); /* in the earlier match, the next id was 3 */
     fr_arena_close(&i.arena);
 }
 END_TEST
 
-/* A step of the index is looking up an edge, making an edge or following a link. */
+/* Counts the index's steps. A step is a look-up of an edge, a new edge, or a move along a link. */
 START_TEST(an_id_costs_a_bounded_number_of_steps) {
     enum { COUNT = 50000 };
     int32_t *text = malloc(COUNT * sizeof *text);
@@ -144,7 +144,7 @@ START_TEST(drafts_are_what_followed_and_go_around_a_circle) {
     int32_t drafts[15];
     opened o = open_ngram(&fr_draft_ngram);
     begin(o.draft, text, 8);
-    ck_assert_uint_eq(propose(o.draft, text, 8, 4, drafts), 0); /* two ids are too short for a match */
+    ck_assert_uint_eq(propose(o.draft, text, 8, 4, drafts), 0); /* a match must be longer than two ids */
     ck_assert_uint_eq(propose(o.draft, text, 9, 4, drafts), 4);
     ck_assert_mem_eq(drafts, ((int32_t[]){4, 7, 1, 2}), 4 * sizeof *drafts);
     begin(o.draft, circle, 7);
@@ -184,9 +184,9 @@ START_TEST(before_another_method_only_a_long_match_counts) {
 }
 END_TEST
 
-/* Returns how many looked-up drafts the method proposes. It proposes them only if they gain more than the drafts of a
- * drafter. Verifying one more row costs as much time as `row` tokens. A drafter could make up to `made` drafts, each of
- * which would gain `gain` tokens. */
+/* Returns how many looked-up drafts the method proposes. The method proposes them only if they gain more than a
+ * drafter's drafts would. Verifying one more row costs as much time as generating `row` tokens. A drafter could make up
+ * to `made` drafts, and each would gain `gain` tokens. */
 static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
     int32_t drafts[FR_STEP_MAX];
     fr_draft_gain gains = {0};
@@ -208,9 +208,9 @@ START_TEST(as_many_are_found_as_are_worth_their_rows) {
     for (size_t i = 0; i < 26; i++) text[i] = (int32_t)(i % 16);
     opened o = open_ngram(&fr_draft_ngram_first);
     begin(o.draft, text, 18);
-    ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two ids are too short for a match */
-    /* Five ids match. With such a match the method expects that a draft is accepted, if all drafts before it are, with
-     * these probabilities: 0.5, 0.6, 0.6, 0.7, 0.7 and 0.7 at depths 1 to 6. */
+    ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* a match must be longer than two ids */
+    /* Five ids match. After such a match, and if all earlier drafts of the chain are accepted, the method expects these
+     * probabilities that a draft is accepted: 0.5, 0.6, 0.6, 0.7, 0.7 and 0.7 at depths 1 to 6. */
     begin(o.draft, text, 21);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);
@@ -226,18 +226,18 @@ START_TEST(what_is_made_may_gain_more) {
     for (size_t i = 0; i < 21; i++) text[i] = (int32_t)(i % 16);
     opened o = open_ngram(&fr_draft_ngram);
     begin(o.draft, text, 21);
-    /* the looked-up draft is accepted with probability 0.5 and costs 0.4 tokens, so it gains 0.1, which exceeds 0.09 */
+    /* the looked-up draft is accepted with probability 0.5 and costs 0.4 tokens, so its gain of 0.1 exceeds 0.09 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.11), 0);
-    /* the looked-up draft gains 0.1, which does not exceed the 0.12 of the drafter's two drafts */
+    /* the gain of 0.1 does not exceed 0.12, the gain of the drafter's two drafts */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, -0.5), 1);
     fr_arena_close(&o.arena);
 }
 END_TEST
 
-/* A different id follows each "1 2 3", so a draft of the id that followed the last one is always wrong. In an answer,
- * the method must learn from this that such drafts are rejected. */
+/* A different id follows each "1 2 3". If the method drafts the id that followed the last "1 2 3", the draft is always
+ * wrong. When the model generates this text, the method must learn that such drafts are rejected. */
 START_TEST(an_answer_tells_how_often_they_stand) {
     int32_t text[200];
     for (size_t i = 0; i < 200; i++) text[i] = i % 4 < 3 ? (int32_t)(1 + i % 4) : (int32_t)(100 + i);
@@ -246,7 +246,8 @@ START_TEST(an_answer_tells_how_often_they_stand) {
     ck_assert_uint_eq(find(o.draft, text, 7, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 11, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 199, 0.25, 0, 0), 0);
-    begin(of_prompt.draft, text, 199); /* the method learns nothing from a prompt, because the model didn't write it */
+    /* the method learns nothing from a prompt, because the model has not generated it */
+    begin(of_prompt.draft, text, 199);
     ck_assert_uint_eq(find(of_prompt.draft, text, 199, 0.25, 0, 0), 1);
     fr_arena_close(&o.arena);
     fr_arena_close(&of_prompt.arena);
@@ -319,8 +320,8 @@ START_TEST(so_do_those_that_are_found_where_they_pay) {
 }
 END_TEST
 
-/* The method `always` below drafts one id, 77, each time. These variables count what the method is told about its
- * drafts. */
+/* The draft method `always` below drafts one id, 77, each time. These variables count what the session reports to the
+ * method about its drafts. */
 static size_t told_proposed, told_accepted, told_begins, told_rows;
 
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
@@ -380,9 +381,9 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     ck_assert_mem_eq(drafts, text + 8, 4 * sizeof *drafts);
     draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 29}, 4, 4);
     ck_assert(told_proposed == 0 && told_accepted == 0);
-    ck_assert_uint_eq(told_rows, 1); /* `always` also followed the rows of the round in which the lookup drafted */
+    ck_assert_uint_eq(told_rows, 1); /* `always` was also given the rows of the round in which the lookup drafted */
     ck_assert(draft->finds && !draft->only_finds);
-    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* no draft is worth the cost of its row, so none is made */
+    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* each draft costs more than it gains, so there are none */
     ck_assert_uint_eq(told_rows, 2);
     ck_assert_uint_eq(find(draft, text, 29, 0, 0, 0), 6);
     fr_arena_close(&arena);

@@ -1,9 +1,9 @@
-/* Tests a draft method written by the caller. Whatever it proposes, the text is the target's. The method may take
- * drafts over from the drafter; these count as the drafter's. An invalid proposal gives one line and leaves the
- * session unharmed.
+/* Tests a draft method that the caller of the library implements. Whatever the method proposes, the text must be the
+ * target's. The method may pass on drafts of the engine's drafter; the statistics count these as the drafter's. An
+ * invalid proposal gives one error line and leaves the session intact.
  *
- * With rejection sampling the text has the target's distribution, whoever drafts: the test counts pairs of ids and
- * compares them with the target's own logits. */
+ * With rejection sampling the text must have the target's distribution, whichever method drafts. The test counts pairs
+ * of ids and compares the counts with the target's own logits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -71,8 +71,8 @@ static void write_plain(const subject *s, int32_t *text) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* A method that knows the text and makes one draft wrong in every second round. The session reports to the method how
- * many drafts were accepted, and the method counts them. */
+/* A draft method that knows the text and makes one wrong draft in every second round. The session reports to the method
+ * how many drafts were accepted, and the method adds up these numbers. */
 typedef struct knower {
     const int32_t *text;
     size_t wrong, rounds, proposed, accepted, closed;
@@ -103,8 +103,8 @@ static void end(void *context) {
     ((knower *)context)->closed++;
 }
 
-/* Tests greedy and sampled text at several depths, with and without a drafter. One draft of the chain is wrong, at
- * another place in each run. */
+/* Tests greedy and sampled text at several depths, with and without a drafter. One draft of the chain is wrong, at a
+ * different position in each run. */
 START_TEST(the_text_is_the_targets) {
     static int32_t plain[TEXT], text[TEXT];
     subject s = open_subject(LLAMA, _i / 2 ? "tests/data/llama/eagle3" : NULL);
@@ -135,8 +135,8 @@ static size_t hand_on(void *context, fr_drafting *d) {
     return count;
 }
 
-/* A method that takes over all drafts of the drafter must draft as the drafter does. A method that takes over the
- * first two must draft as the drafter does at depth 2. */
+/* A method that passes on all drafts of the drafter must draft as the drafter does alone. A method that passes on only
+ * the first two drafts must draft as the drafter does at depth 2. */
 START_TEST(what_is_handed_on_is_the_drafters) {
     static int32_t text[3][TEXT];
     static const char *const drafters[] = {"tests/data/llama/eagle3", "tests/data/llama/eagle",
@@ -171,8 +171,8 @@ START_TEST(what_is_handed_on_is_the_drafters) {
 }
 END_TEST
 
-/* A fork does not inherit the caller's method. The fork's drafter has seen all rows. So the fork drafts like a session
- * that never had the method. */
+/* A fork does not inherit the caller's draft method, but its drafter has seen all rows. So the fork drafts like a
+ * session that never had the caller's method. */
 START_TEST(a_fork_goes_on_without_it) {
     static int32_t text[2][TEXT];
     subject s = open_subject(LLAMA, _i ? "tests/data/llama/eagle3" : "tests/data/llama/q4_0.gguf");
@@ -201,7 +201,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------- reported probabilities */
 
-/* A method that knows the text and makes every third draft wrong. It may also report a probability for each draft. */
+/* A draft method that knows the text and makes every third draft wrong. If `tells` is true, the method also reports a
+ * probability for each draft. */
 typedef struct oracle {
     int32_t text[PROMPT + TEXT + FR_STEP_MAX], vocab;
     float wrong; /* the probability that the method reports for wrong drafts */
@@ -222,8 +223,9 @@ static size_t foretell(void *context, fr_drafting *d) {
     return count;
 }
 
-/* Writes a text with the method's drafts. Returns true if the session's depth controller got the probabilities that
- * the method reports. With them it decides how many drafts are verified; test_draft_cut.c tests that. */
+/* Generates a text with the method's drafts. Returns true if the session's depth controller received the probabilities
+ * that the method reports. The controller uses them to decide how many drafts are verified; test_draft_cut.c tests this
+ * decision. */
 static bool odds_arrive(const subject *s, oracle *o) {
     static int32_t text[TEXT];
     int32_t ids[FR_STEP_MAX];
@@ -287,7 +289,7 @@ END_TEST
 
 static const struct {
     int32_t id;          /* id of the second draft */
-    size_t extra;        /* number of drafts that are proposed beyond those that are wanted */
+    size_t extra;        /* number of drafts that are proposed beyond the requested number */
     float chance, other; /* the probabilities that the method reports for `id` and for id 7 */
     const char *line;
 } nonsense[] = {{-1, 0, 1, 1, "draft 1 of the caller's method is id -1, outside the vocabulary of 512"},
@@ -346,10 +348,10 @@ static int64_t draws(void) {
 
 static const struct {
     const char *target, *drafter;
-    /* The numbers say where the drafts come from. 0: the drafter. 1: this test, which samples them from a few ids. 2:
-     * this test too, but it reports the drafts as certain. 3: a method that takes them over from the drafter. */
+    /* Where the drafts come from. 0: the drafter makes them. 1: this test samples them from a few ids. 2: this test
+     * makes them and reports each with probability 1. 3: a method passes on the drafter's drafts. */
     int own;
-    bool least; /* FR_OPT_DRAFT_P_MIN is set between the probabilities of the two likeliest drafts */
+    bool least; /* true: FR_OPT_DRAFT_P_MIN is between the probabilities of the two likeliest drafts */
 } laws[] = {{LLAMA, "tests/data/llama/eagle3", 0, false},
             {LLAMA, "tests/data/llama/eagle", 0, false},
             {LLAMA, "tests/data/llama/q4_0.gguf", 0, false},
@@ -410,8 +412,8 @@ static double halfway(const subject *s, const int32_t *ids, size_t count) {
     return (1 + exp(next - best)) / sum / 2;
 }
 
-/* A method that samples its drafts from five ids. One of the five is an id that the target never generates. If `tells`
- * is false, the method always drafts the first id and reports no probabilities. */
+/* A draft method that samples its drafts from five ids. The target never generates one of these five. If `tells` is
+ * false, the method always drafts the first of the ids and reports no probabilities. */
 typedef struct gambler {
     uint64_t state;
     int32_t id[5];
@@ -440,7 +442,7 @@ static size_t index_of(const choices *c, int32_t id) {
     ck_abort_msg("id %d is none of the likeliest", id);
 }
 
-/* Reads a prompt of the reference for which all drafters make drafts. */
+/* Reads the prompt of the reference after which every drafter makes drafts. Returns the number of ids. */
 static size_t read_prompt(const char *target, int32_t *ids) {
     char path[128];
     snprintf(path, sizeof path, "%s/reference.json", target);
@@ -454,9 +456,9 @@ static size_t read_prompt(const char *target, int32_t *ids) {
     return count;
 }
 
-/* Writes a text to `ids`: a prompt and a part of its greedy text. Returns the number of its ids. The ids that a
- * session gives after this text include a pair whose first id the target chooses, and whose second id is an accepted
- * draft. Without a drafter the text is the prompt alone. */
+/* Writes a text to `ids`: a prompt and the beginning of the greedy text after it. Returns the number of ids. The end of
+ * this beginning is chosen so that the session's next ids contain a certain pair: the target alone generates the first
+ * id of the pair, and the second is an accepted draft. If the subject has no drafter, the text is the prompt alone. */
 static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
     size_t count = read_prompt(target, ids), first = count, got, accepted;
@@ -470,8 +472,8 @@ static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     return s->drafter ? count - 3 : first;
 }
 
-/* Counts which pairs of ids follow a text. The first id of a pair has no draft. For the second a draft was accepted or
- * rejected. The counts must fit the target's probabilities. */
+/* Counts the pairs of ids that follow a text. The first id of a pair is generated without a draft. For the second id a
+ * draft is accepted or rejected. The counts must fit the target's probabilities. */
 START_TEST(rejection_has_the_targets_law) {
     subject s = open_subject(laws[_i].target, laws[_i].drafter);
     int32_t ids[PROMPT + TEXT + FR_STEP_MAX];
@@ -510,8 +512,8 @@ START_TEST(rejection_has_the_targets_law) {
             double want = (double)draws() * first.chance[i] * second[i].chance[k], off = (double)counts[i][k] - want;
             sum += off * off / want;
         }
-    ck_assert_msg(sum < 45, "chi-square %g", sum); /* with 8 degrees of freedom, the sum exceeds 45 by chance once in
-                                                    * 3e6 runs */
+    /* with 8 degrees of freedom, the sum exceeds 45 by chance once in 3e6 runs */
+    ck_assert_msg(sum < 45, "chi-square %g", sum);
     ck_assert_int_gt((int64_t)stood, draws() / 10);
     close_subject(&s);
 }

@@ -1,7 +1,7 @@
-/* Tests sessions that propose drafts together. Each must get the drafts and logits that it gets when it proposes
- * alone, whichever sessions propose with it and whatever happens to those. The reference is a session alone that went
- * through the same calls; other suites compare such sessions with transformers. Also tests how often methods are
- * called. */
+/* Tests sessions that propose drafts together, in one batch. Each must get the drafts and logits that it gets when it
+ * proposes alone. This must hold whichever sessions propose with it, and whatever happens to the other sessions. The
+ * expected values come from a session alone that went through the same calls; other suites compare such sessions with
+ * transformers. Also tests how often the draft methods are called. */
 /* suite: threads alone */
 #include <check.h>
 #include <math.h>
@@ -20,7 +20,8 @@
 
 enum { SESSIONS = 8, CONTEXT = 256, CHUNK = 8, ROUNDS = 9, LONGEST = 60, MOST = 15 };
 
-/* A target; its drafter (NULL: its own MTP layer); and a type to which the drafter is quantized first (NULL: none). */
+/* A target and its drafter. If `drafter` is NULL, the target's own MTP layer drafts. `type` is a type to which the
+ * drafter is quantized first; NULL means that it is not quantized. */
 typedef struct pair {
     const char *target, *drafter, *type;
     int64_t threads;
@@ -58,9 +59,9 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Each crowd gives the sessions draft methods: session i has those of words[i % 3], where "mtp" stands for the
- * drafter's own method. With `scripted`, scripted drafts replace the method's, so that known numbers of them are
- * accepted. */
+/* Each crowd is a group of sessions with certain draft methods: session i has the methods words[i % 3], where "mtp"
+ * means the drafter's own method. If `scripted` is true, scripted drafts replace those of the methods, so that a known
+ * number of drafts is accepted. */
 static const struct {
     const char *words[3];
     bool scripted;
@@ -79,7 +80,7 @@ static size_t below(size_t n) {
 
 /* ------------------------------------------------------------------------------------------------------------ world */
 
-/* A session in an engine with others, and its reference, a session alone. */
+/* A session in an engine with other sessions, and the session that it is compared with, which runs alone. */
 typedef struct twin {
     fr_session *in, *alone;
 } twin;
@@ -90,7 +91,7 @@ typedef struct world {
     fr_options *options;
     fr_engine *engine;
     twin twins[SESSIONS];
-    size_t drafted, stood; /* drafts so far, and how many of them were accepted */
+    size_t drafted, stood; /* the number of drafts so far, and how many of them were accepted */
 } world;
 
 static fr_drafter *open_drafter(const pair *p, const fr_model *model, const fr_options *options) {
@@ -147,16 +148,16 @@ static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     }
 }
 
-/* Returns true if the draft at this depth of a round is right. In the first round no draft is right, so each session
- * has one new row. In the second round all drafts are right, so the sessions together have more new rows than fit a
- * batch. */
+/* Returns true if the draft at this depth of a round is to be right. In the first round no draft is right, so each
+ * session has one new row. In the second round all drafts are right, so all sessions together have more new rows than
+ * fit in a batch. */
 static bool right(void *context, size_t round, size_t depth) {
     static const size_t stand[] = {0, MOST, 7, 3, 14};
     (void)context;
     return depth < stand[round % 5];
 }
 
-/* Gives both sessions of a twin scripted drafts: the text that the target generates without drafts. */
+/* Gives both sessions of a twin scripted drafts, which are the ids that the target generates without drafts. */
 static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     int32_t ids[CONTEXT];
     fr_session *plain;
@@ -172,7 +173,7 @@ static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     for (size_t i = 0; i < 2; i++) require(fr_lab_session_script(both[i], ids, count + CONTEXT - LONGEST, right, NULL));
 }
 
-/* Sets the draft methods of the sessions that are opened next. In `words`, "mtp" stands for the drafter's own
+/* Sets the draft methods for the sessions that are opened next. The word "mtp" in `words` means the drafter's own
  * method. */
 static void set_words(const world *w, const char *words) {
     char own[64];
@@ -182,7 +183,7 @@ static void set_words(const world *w, const char *words) {
     require(fr_options_set_text(w->options, FR_OPT_SPEC_TYPE, at ? own : words));
 }
 
-/* Opens the twins. Every second one samples, unless scripted drafts decide what is accepted. */
+/* Opens the pairs of sessions. Every second pair samples, unless scripted drafts decide how many are accepted. */
 static void open_twins(world *w, size_t crowd) {
     int32_t text[LONGEST];
     for (size_t i = 0; i < SESSIONS; i++) {
@@ -220,8 +221,8 @@ typedef struct question {
     float *logits; /* [MOST, vocab] */
 } question;
 
-/* Prepares a proposal of `count` drafts. If `hidden` is not NULL, its rows replace the target's rows in what the
- * method sees. */
+/* Prepares a request for `count` drafts of one session. If `hidden` is not NULL, the method sees these hidden rows
+ * instead of the target's. */
 static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, const float *hidden) {
     size_t bytes = MOST * s->model->trunk.spec.vocab * sizeof *q->logits;
     *q = (question){.view = fr_session_view(s), .logits = malloc(bytes)};
@@ -258,8 +259,8 @@ static void compare(world *w, const fr_proposal *together, const fr_proposal *al
     w->drafted += alone->proposed;
 }
 
-/* Lets n sessions propose drafts, together and in any order. Session number `damaged` gets hidden rows of NaN. This
- * session must fail, and the others must not. If `damaged` is n or more, no session is damaged. */
+/* Lets n sessions propose drafts together, in an arbitrary order. Session number `damaged` gets hidden rows of NaN, so
+ * it must fail, and all other sessions must succeed. If `damaged` is n or more, no session is damaged. */
 static void propose(world *w, size_t n, bool scores, size_t damaged) {
     question together[SESSIONS], alone[SESSIONS];
     fr_proposal asked[SESSIONS];
@@ -302,8 +303,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- the order of methods */
 
-/* A draft method that records in `notes` when it is called: it appends `name` in each call of `propose`, and `name`
- * after a + in each call of `follow`. It drafts the id 7 if `drafts` is set, and fails if `fails` is set. */
+/* A draft method that records its calls in `notes`. A call of `propose` appends `name`. A call of `follow` appends a +
+ * and `name`. If `drafts` is true, the method drafts the id 7. If `fails` is true, it fails. */
 typedef struct noting {
     fr_draft base;
     char name;
@@ -388,9 +389,9 @@ START_TEST(a_method_is_asked_once) {
 }
 END_TEST
 
-/* Three of the lists have method a first and b second, and one has b first. In some lists the first method drafts
- * nothing. Then the second method is asked, together with the methods of other lists. If the first method fails, the
- * second is not asked. */
+/* Each of four sessions has a list of two draft methods. Three lists begin with method a, and one begins with method b.
+ * In some lists the first method drafts nothing. Then the second method is called, together with the methods of the
+ * other lists. If the first method fails, the second is not called. */
 START_TEST(silent_links_go_on_together) {
     static const fr_draft_list ab = {.methods = {&method_a, &method_b}, .count = 2};
     static const fr_draft_list ba = {.methods = {&method_b, &method_a}, .count = 2};
@@ -414,10 +415,10 @@ START_TEST(silent_links_go_on_together) {
     }
     notes[0] = 0;
     fr_draft_propose(asked, 4);
-    /* A method that is asked notes its letter: a small one for method_a, a capital for method_b, in the order of the
-     * lists. The first methods of the same kind are asked together: a, b and d, then C. The first methods of lists 1
-     * and 3 drafted nothing, so the second methods, A and c, are asked. The first method of list 4 failed, so its
-     * second is not asked. At the end B only follows the rows, because b drafted in its place. */
+    /* A method that is called appends its letter: a small letter for method_a, a capital for method_b, in the order of
+     * the lists. The first methods of the same kind are called together: a, b and d, then C. The first methods of lists
+     * 1 and 3 drafted nothing, so the second methods, A and c, are called. The first method of list 4 failed, so the
+     * second is not called. At the end B only follows the rows, because b has already drafted. */
     ck_assert_str_eq(notes, "abd C A c +B");
     ck_assert(asked[0].proposed == 1 && asked[1].proposed == 1 && asked[2].proposed == 0 && asked[3].proposed == 0);
     ck_assert_int_eq(asked[3].failure.status, FR_NUMERIC);

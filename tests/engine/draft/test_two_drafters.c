@@ -1,7 +1,7 @@
-/* Tests a session with two drafters, a block drafter and the MTP layer in the target's own checkpoint. Each must make
- * the drafts that it makes alone, whichever drafted before. That also holds after forks, truncations, restoring, and
- * prompts whose pages another session has run. Memory for the second drafter must be laid out only if the options ask
- * for two drafters. */
+/* Tests a session with two drafters: a block drafter, and the MTP layer in the target's own checkpoint. Each drafter
+ * must make the same drafts as in a session where it is the only one, whichever of the two drafted before. This must
+ * also hold after forks, truncations and restored states, and after prompts whose pages another session has run. The
+ * session must reserve memory for a second drafter only if the options ask for two. */
 /* suite: native threads no-valgrind */
 #include <check.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 
 enum { PROMPT = 140, TEXT = 60, DRAFTS = 5, CONTEXT = 640, WAYS = 3, VOCAB = 320 };
 
-/* The sessions of the test: one has both drafters, the others have one of them. With both, drafter 0 is the block
- * drafter and drafter 1 the MTP layer. */
+/* The sessions of the test. The first session has both drafters: drafter 0 is the block drafter, and drafter 1 is the
+ * MTP layer. Each of the other two sessions has one of these drafters. */
 static const struct {
     const char *drafter, *words;
 } ways[WAYS] = {{DRAFTER, "dflash2,mtp"}, {DRAFTER, "dflash2"}, {NULL, "mtp"}};
@@ -39,7 +39,7 @@ static size_t below(subject *s, size_t n) {
     return (s->state >> 8) % n;
 }
 
-/* Opens an engine and a session for each of the `ways`. Each engine has room for a second session. */
+/* Opens an engine and a session for each row of `ways`. Each engine has room for a second session. */
 static void open_subject(subject *s) {
     *s = (subject){.options = fr_options_new(), .length = PROMPT, .state = 5};
     require(fr_options_set(s->options, FR_OPT_CONTEXT, CONTEXT));
@@ -68,8 +68,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Runs rounds until a round has given ids. That round gives at most `limit` ids. Before it, the prompt may take
- * several rounds. Returns the number of ids. */
+/* Runs rounds until one round generates ids. Before that round, the prompt may take several rounds. The round generates
+ * at most `limit` ids. Returns the number of ids. */
 static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     fr_round round = {.session = s->session[way], .ids = s->ids + length, .limit = limit};
     for (size_t rounds = 0; round.count == 0; rounds++) {
@@ -80,8 +80,8 @@ static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     return round.count;
 }
 
-/* Lets the session with both drafters generate: one id without drafts, or as many as a round gives with the drafts of
- * one drafter. Then the other sessions generate the same number of ids. */
+/* Lets the session with both drafters generate. It generates either one id without drafts, or as many ids as one round
+ * gives with the drafts of one drafter. Then the other sessions generate the same number of ids. */
 static void step(subject *s) {
     size_t count = run_round(s, 0, s->length, below(s, 2) ? 1 : FR_STEP_MAX);
     for (size_t i = 1; i < WAYS; i++)
@@ -118,8 +118,8 @@ static void compare(subject *s, size_t drafter) {
     s->proposed += both.count;
 }
 
-/* Runs rounds. After some rounds the test asks one or both drafters for drafts, and compares the drafts. A drafter
- * that is not asked must keep up all the same. */
+/* Runs rounds. After some rounds the test asks one or both drafters for drafts, and compares these drafts. A drafter
+ * that is not asked must still process the rows of the round. */
 static void go_on(subject *s, size_t rounds) {
     for (size_t i = 0; i < rounds; i++) {
         step(s);
@@ -165,7 +165,8 @@ static void save_all(subject *s) {
     }
 }
 
-/* Replaces each session by a new one with the same ids, which finds most of its rows in the engine's pages. */
+/* Replaces each session by a new one with the same ids. The new session finds most of its rows in the engine's cache
+ * pages. */
 static void find_all(subject *s) {
     for (size_t i = 0; i < WAYS; i++) {
         fr_session *found;

@@ -1,8 +1,8 @@
-/* Tests embeddings and scores against sentence-transformers, for text encoders and for models that generate text.
+/* Compares embeddings and scores with sentence-transformers, for text encoders and for models that generate text.
  *
- * tests/data/encoders/NAME is a small model with random weights, with what sentence-transformers 6.2 over transformers
- * 5.24 computed from its texts (tests/references/encoders.py). Embeddings agree within 1e-5. FR_ENCODER_FIXTURES in
- * the environment names another folder with such models. */
+ * tests/data/encoders/NAME is a small model with random weights. Its folder also has what sentence-transformers 6.2
+ * with transformers 5.24 computed from its texts (tests/references/encoders.py). Embeddings must agree within 1e-5. If
+ * FR_ENCODER_FIXTURES is set in the environment, it names another folder with such models. */
 /* suite: threads */
 #include <jansson.h>
 #include <math.h>
@@ -25,8 +25,8 @@ static const char *const names[] = {
     "distilbert", "nomic",       "gte",        "jina-v3",           "modernbert",       "gemma",
     "qwen3",      "qwen3-dense", "cross-bert", "cross-xlm-roberta", "cross-modernbert", "cross-qwen3",
     "nomic-moe"};
-/* The first EMBEDDERS names are models that make embeddings, and the next SCORERS are models that score pairs. The
- * last name, nomic-moe, is compared with rows of llama.cpp. */
+/* The first EMBEDDERS names are models that make embeddings. The next SCORERS names are models that score pairs of
+ * texts. The last name, nomic-moe, is compared with llama.cpp. */
 enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 14, SCORERS = 4, LONG = 300 };
 
 static const char *path_of(const char *name, const char *file) {
@@ -129,7 +129,8 @@ START_TEST(rows_are_those_of_sentence_transformers) {
 }
 END_TEST
 
-/* Files that llama.cpp's converter made of the folders (encoders_gguf.py). The length of their embeddings is 1. */
+/* Models whose folders llama.cpp's converter has converted to GGUF files (encoders_gguf.py). The embeddings of these
+ * files have length 1. */
 static const char *const converted[] = {"bert-mean", "nomic", "modernbert"};
 
 START_TEST(gguf_files_have_the_rows_of_their_folders) {
@@ -160,8 +161,8 @@ START_TEST(gguf_files_have_the_rows_of_their_folders) {
 }
 END_TEST
 
-/* Models that transformers does not have: Jina's embeddings v2, where numbers would differ by 0.1 and more without
- * ALiBi, and NomicBERT with mixtures, as a file and as a folder. */
+/* Models that transformers does not have. One is Jina's embeddings v2; without ALiBi its numbers would differ by 0.1
+ * and more. The other is NomicBERT with mixtures of experts, as a file and as a folder. */
 static const struct {
     const char *model, *cases;
 } of_llama_cpp[] = {{"gguf/jina-v2.gguf", "gguf/jina-v2.json"},
@@ -169,7 +170,7 @@ static const struct {
                     {"gguf/nomic-moe.gguf", "nomic-moe/cases.json"},
                     {"nomic-moe", "nomic-moe/cases.json"}};
 
-/* Compares rows with those of llama.cpp's server, whose GELU is an approximation (tests/references/encoders_jina.py and
+/* Compares embeddings with those of llama.cpp's server, which approximates GELU (tests/references/encoders_jina.py and
  * encoders_nomic_moe.py). */
 START_TEST(rows_are_those_of_llama_cpp) {
     char path[512];
@@ -197,7 +198,8 @@ START_TEST(rows_are_those_of_llama_cpp) {
 }
 END_TEST
 
-/* llama.cpp's converter leaves out the pooler. Without it the score would be wrong, so such a file gives no scores. */
+/* llama.cpp's converter leaves out the pooler. A score without the pooler would be wrong, so such a file must give no
+ * scores. */
 START_TEST(a_gguf_file_without_its_pooler_scores_nothing) {
     fixture f = {.cases = NULL};
     open_embedder(&f, path_of("gguf", "cross-bert.gguf"), 0, NULL);
@@ -231,12 +233,13 @@ START_TEST(scores_are_those_of_sentence_transformers) {
 }
 END_TEST
 
-/* Computes the embeddings of all texts, or the scores of all pairs: together, or one by one (`alone`). */
+/* Computes the embeddings of all texts, or the scores of all pairs. If `alone` is true, each is computed in its own
+ * call, otherwise all are computed in one call. */
 static float *run_all(const fixture *f, bool alone, size_t *bytes) {
     bool scores = json_object_get(f->cases, "pairs") != NULL;
     fr_embedder_text *texts;
     size_t count = scores ? encode_pairs(f, &texts) : encode_texts(f, NULL, &texts);
-    char *tail = calloc(1, 8 * LONG + 1); /* a text twice as long as the model reads, beside the short ones */
+    char *tail = calloc(1, 8 * LONG + 1); /* next to the short texts, one that is twice as long as the model can read */
     for (size_t i = 0; i < LONG; i++) memcpy(tail + 8 * i, "the sea ", 8);
     texts = realloc(texts, (count + 2) * sizeof *texts);
     for (size_t i = 0; i < 2; i++, count++)
@@ -289,7 +292,7 @@ START_TEST(a_text_is_cut_at_its_end_and_says_so) {
     ck_assert_uint_eq(encoded.count, 64);
     ck_assert_uint_eq(encoded.whole, 102);
     ck_assert_int_eq(encoded.ids[0], 2);  /* [CLS] */
-    ck_assert_int_eq(encoded.ids[63], 3); /* [SEP] stays although the text is cut */
+    ck_assert_int_eq(encoded.ids[63], 3); /* [SEP] remains at the end when the text is cut */
     fr_embedder_text_free(&encoded);
     require(fr_embedder_encode_pair(f.embedder, NULL, "a house", 7, text, strlen(text), &pair));
     ck_assert_uint_eq(pair.count, 64);
@@ -329,7 +332,7 @@ END_TEST
 
 #define MODULES(rest) "[{\"type\": \"x.Transformer\", \"path\": \"\"}, " rest "]"
 
-/* A configuration that would change what is computed, and the word by which the error line must name it. */
+/* Changes of a configuration that would change the result. The error line must contain `word`. */
 static const struct {
     const char *model, *file, *change, *word;
 } refused[] = {
@@ -401,8 +404,8 @@ static const struct {
     {"bert-modes", "2_Dense/config.json", "{\"module_input_name\": \"token_embeddings\"}", "module_input_name"},
 };
 
-/* Makes a copy of a model's folder with links to its files and one JSON file changed. If `change` is an object, its
- * members replace those of the file; a list replaces the whole file. */
+/* Makes a copy of a model's folder, in which one JSON file is changed and the other files are links. If `change` is an
+ * object, its members replace those of the file. If `change` is a list, it replaces the whole file. */
 static char *changed_folder(const char *model, const char *file, const char *change) {
     static const char *const files[] = {"config.json",
                                         "model.safetensors",
@@ -488,9 +491,9 @@ START_TEST(a_model_without_a_classifier_scores_nothing) {
 }
 END_TEST
 
-/* Qwen3-Embedding-8B is published without a head, although its configuration says that the embeddings are not tied.
- * The fixture is opened in this form too. It must give the same rows as with a head. It must refuse to generate text
- * and to score. */
+/* Qwen3-Embedding-8B is published without a head, although its configuration says that the embeddings are not tied to
+ * the head. The fixture is opened in this form too. It must give the same embeddings as with a head, and refuse to
+ * generate text and to score. */
 START_TEST(a_model_without_a_head_makes_rows_alone) {
     const char *folder = changed_folder("qwen3", "config.json", "{\"tie_word_embeddings\": false}");
     float expected[64], got[64], score;
@@ -521,8 +524,8 @@ START_TEST(a_model_without_a_head_makes_rows_alone) {
 }
 END_TEST
 
-/* The rows of a prompt must be left out of the pooling. If there are no other rows, the result must be that of
- * sentence-transformers: the first row for cls, minus infinity for max, and zeros for all other modes. */
+/* The rows of a prompt must be left out of the pooling. If the text has only the prompt's rows, the result must be that
+ * of sentence-transformers: the first row for cls, minus infinity for max, and zeros for all other modes. */
 START_TEST(rows_of_a_prompt_are_left_out) {
     static const float rows[] = {1, -2, 5, 4, 3, -9};
     static const struct {
@@ -570,8 +573,8 @@ START_TEST(types_that_the_model_lacks_are_refused) {
 }
 END_TEST
 
-/* The model has several poolings, each of which gives a part of the row. A caller's pooling replaces all of them, and
- * the row still has length 1. */
+/* The model has several pooling modes, and each gives one part of the embedding. If the caller chooses one mode, it
+ * replaces all of them, and the embedding still has length 1. */
 START_TEST(one_pooling_instead_of_several_gives_a_whole_row) {
     const char *folder = changed_folder("bert-modes", "modules.json",
                                         MODULES("{\"type\": \"x.Pooling\", \"path\": \"1_Pooling\"}, "
@@ -598,7 +601,7 @@ START_TEST(one_pooling_instead_of_several_gives_a_whole_row) {
 }
 END_TEST
 
-/* Weights of 3e38 are finite, but sums of them are not. */
+/* Weights of 3e38 are finite, but their sums are not. */
 START_TEST(a_row_that_is_not_finite_is_an_error) {
     const char *folder = changed_folder("gemma", "", "{}");
     char place[128];
@@ -635,8 +638,8 @@ START_TEST(a_row_that_is_not_finite_is_an_error) {
 }
 END_TEST
 
-/* Texts that are run together with a text whose row is not finite have their rows if they stand before it. So a server
- * need not run them again. */
+/* Several texts are run together, and the embedding of one is not finite. The texts before this one must still get
+ * their embeddings, so that a server need not run them again. */
 START_TEST(a_damaged_text_spares_those_before_it) {
     enum { TEXTS = 5, BAD = 3, WIDTH = 32, BAD_ID = 60 };
     int32_t ids[TEXTS][3];

@@ -1,9 +1,9 @@
-/* Tests configurations that state a fixture's values in another form, or leave out members for which transformers has
- * a default. The logits must still be transformers' (reference.safetensors). The forms are those of transformers 5.17,
- * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights.
+/* Tests configurations that state a fixture's values in another form, or that leave out members for which transformers
+ * has a default. The logits must still be those of transformers (reference.safetensors). The forms are those that
+ * transformers 5.17 accepts in RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights.
  *
- * Also tests configurations that scale rotary positions differently from the fixture's. Their expected numbers are
- * those that transformers computes (tests/data/configurations, tests/references/configurations.py). */
+ * Also tests configurations that scale rotary positions differently from the fixture's configuration. The expected
+ * numbers are computed by transformers (tests/data/configurations, tests/references/configurations.py). */
 #include <check.h>
 #include <glob.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@
 enum { SCALED = 8 };
 
 static const struct {
-    const char *name, *changes; /* changes: members that replace those of config.json; null removes one */
-    const char *text;           /* members that replace those of text_config; NULL: there is no text_config */
+    const char *name, *changes; /* changes: members that replace those of config.json; a null removes the member */
+    const char *text;           /* members that replace those of text_config, or NULL if there is no text_config */
 } cases[] = {
     /* The older key rope_scaling is used instead of rope_parameters, and type instead of rope_type. */
     {"qwen35-odd",
@@ -37,35 +37,35 @@ static const struct {
      "{\"rope_scaling\": null, \"rope_theta\": null, \"rope_parameters\": {\"rope_theta\": 9000.0, \"rope_type\": "
      "\"yarn\", \"factor\": 5.0, \"original_max_position_embeddings\": 40, \"beta_fast\": 8}}",
      NULL},
-    /* If there are both rope_parameters and rope_scaling, rope_scaling counts, unless it is empty. */
+    /* If both rope_parameters and rope_scaling are present, rope_scaling is used. An empty rope_scaling is ignored. */
     {"glm4-moe-dense", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10.0}}", NULL},
     {"qwen35-odd", "{\"rope_scaling\": {}}", NULL},
     /* rope_scaling may leave out the original number of positions. Then max_position_embeddings is that number. */
     {"glm4-moe-dense",
      "{\"max_position_embeddings\": 40, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 5.0, \"beta_fast\": 8}}",
      NULL},
-    /* Gemma 4's 12B has an architecture of its own, without embeddings for each layer. */
+    /* Gemma 4's 12B has another architecture name, and no embeddings for each layer. */
     {"gemma4-dense-odd", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
     {"gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
-    /* Qwen3.5's mixture has defaults of its own, and its routers always normalize the chosen weights: norm_topk_prob
-     * has no effect. */
+    /* Qwen3.5's mixture has its own defaults. Its routers always normalize the chosen weights, so norm_topk_prob has no
+     * effect. */
     {"qwen35-moe-tied", "{\"num_key_value_heads\": null}", NULL},
     {"qwen35-moe-tied", "{\"norm_topk_prob\": false}", NULL},
     {"qwen35-moe-odd", "{}", "{\"norm_topk_prob\": false, \"num_key_value_heads\": null}"},
-    /* dynamic scaling begins only after max_position_embeddings, and the texts of this test are shorter */
+    /* dynamic scaling begins only beyond max_position_embeddings, which the texts of this test don't reach */
     {"qwen3-odd", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 6.0}}", NULL},
-    /* transformers does not read attention_bias and sliding_window for Nemotron-H, nor shared_expert_intermediate_size
-     * for Ling 3 */
+    /* transformers does not read attention_bias and sliding_window for Nemotron-H; for Ling 3 it does not read
+     * shared_expert_intermediate_size */
     {"nemotron-h-odd", "{\"attention_bias\": true, \"sliding_window\": 5}", NULL},
     {"ling3-odd", "{\"shared_expert_intermediate_size\": 17}", NULL},
-    /* The outer configuration decides whether the embeddings serve as the head. */
+    /* The outer configuration decides whether the embeddings are also used as the head. */
     {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
 };
 
-/* Returns JSON with the members `changes`, which replace those of the fixture's config.json. If `text` is not NULL,
- * the JSON also has text_config with the members `text` replaced. The caller frees the JSON. */
+/* Returns the JSON of `changes`, whose members replace those of the fixture's config.json. If `text` is not NULL, the
+ * JSON also has the fixture's text_config with the members of `text` replaced. The caller frees the JSON. */
 static char *changes_of(const char *name, const char *changes, const char *text) {
     char path[128];
     snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);
@@ -96,7 +96,7 @@ static fr_status open_changed(const char *name, const char *changes, const char 
     return fr_model_open(folder->path, NULL, model);
 }
 
-/* Compares the logits of prompt 2 of the fixture. */
+/* Compares the logits of the fixture's prompt 2 with the reference. */
 static void compare_logits(const char *name, fr_model *model) {
     fr_reference r;
     fr_session *session;
@@ -125,7 +125,7 @@ START_TEST(another_spelling_gives_the_references_logits) {
 }
 END_TEST
 
-/* Compares the logits of a prompt's last row. */
+/* Compares the logits of a prompt's last row with `expected`. */
 static void compare_last(const json_t *one, const float *expected, size_t vocab, fr_model *model) {
     size_t count;
     fr_session *session;
@@ -165,8 +165,8 @@ START_TEST(rotary_positions_are_scaled_as_transformers_does) {
 }
 END_TEST
 
-/* Without "architectures", the model_type decides how the folder is read; without a model_type, the one of text_config
- * decides. Each fixture must be read as the same model as with all of these members. */
+/* If "architectures" is missing, the model_type decides how the folder is read. If model_type is missing too, the
+ * model_type of text_config decides. In all these cases each fixture must be read as the same model. */
 START_TEST(a_model_type_stands_for_an_architecture) {
     static const char *const changes[] = {"{\"architectures\": null}", "{\"architectures\": []}",
                                           "{\"architectures\": [\"\"]}",
@@ -177,11 +177,10 @@ START_TEST(a_model_type_stands_for_an_architecture) {
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char *path = found.gl_pathv[i];
         json_t *config = fr_load_json(path);
-        bool of_another = strstr(path, "mistral3-tower"); /* this fixture's text model is of another family
-                                                           * (Mistral) */
+        bool of_another = strstr(path, "mistral3-tower"); /* the text model is Mistral's, another family */
         bool has_text = json_is_object(json_object_get(config, "text_config")) && !of_another;
-        /* transformers saves this one with the class that runs it, DeepSeek-V3's, beside Sarvam's model_type; both
-         * families make the same model of it */
+        /* transformers saves this fixture with DeepSeek-V3's class, which runs it, and with Sarvam's model_type; both
+         * families read it as the same model */
         bool two_families = strstr(path, "sarvam-mla-saved");
         fr_model *own;
         *strrchr(path, '/') = 0;
@@ -227,11 +226,11 @@ START_TEST(an_unknown_model_type_is_named) {
 }
 END_TEST
 
-/* Python's json module writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. A key that is
- * used must refuse such a value; in other keys it is accepted. */
+/* Python's json module writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. If the engine
+ * uses a key, it must refuse such a value. In all other keys such a value is accepted. */
 START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
     static const struct {
-        const char *key, *value, *line; /* line NULL: the value is not used */
+        const char *key, *value, *line; /* if line is NULL, the engine does not use the value */
     } says[] = {
         {"time_step_limit", "[0.0, Infinity]", NULL},
         {"x", "{\"y\": [NaN, -Infinity]}", NULL},
@@ -264,8 +263,8 @@ START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
 }
 END_TEST
 
-/* For DeepSeek-V3 and GLM-4.5, transformers has a default of one MTP layer if the configuration doesn't give their
- * number. */
+/* For DeepSeek-V3 and GLM-4.5, transformers assumes one MTP layer if the configuration does not give the number of MTP
+ * layers. */
 START_TEST(an_mtp_layer_need_not_be_announced) {
     static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
     fr_changed_folder folder;
@@ -292,8 +291,8 @@ START_TEST(gemma4_12b_has_defaults_of_its_own) {
 }
 END_TEST
 
-/* Folders that these tools have quantized are refused. The error line names the tool, whatever tensors the folder
- * has. */
+/* The engine refuses folders that these tools have quantized. The error line names the tool, whatever tensors the
+ * folder has. */
 START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
     static const char *const methods[] = {"hqq", "aqlm", "quark", "torchao", "bitsandbytes"};
     char changes[128], line[128];

@@ -1,8 +1,9 @@
 /* Tests DeepSeek-V3 beyond what test_reference.c tests for every family: the file formats of latent attention, its
- * cache, configurations, and that quantized heads give one answer.
+ * cache, and configurations. Also tests that quantized heads give the same answer for every instruction set, number of
+ * threads and chunk.
  *
- * The expected values are those of tests/data/deepseek-v3, made by transformers (reference.safetensors,
- * reference.json); llama.cpp's converter wrote model-bf16.gguf. */
+ * The expected values are in tests/data/deepseek-v3. transformers computed them (reference.safetensors,
+ * reference.json), and llama.cpp's converter wrote model-bf16.gguf. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,8 +52,8 @@ static const char *written(const char *path, const char *type, bool pure) {
 
 /* ----------------------------------------------------------------------------------------------------------- logits */
 
-/* Bounds on the difference of logits, relative to the reference's largest logit. `most` is for every row. `half` is
- * for at least half of the rows, because rounding can choose another expert for some rows. */
+/* Bounds of the logits' error, relative to the reference's largest logit. `most` must hold for every row. `half` must
+ * hold for at least half of the rows; in the other rows rounding may choose another expert. */
 typedef struct apart {
     double most, half;
 } apart;
@@ -82,7 +83,7 @@ static apart difference(const fr_reference *r, fr_session *session, size_t promp
     return found;
 }
 
-/* Replaces the reference's logits by those in another file beside the fixture. */
+/* Replaces the reference's logits by those of another file of the fixture. */
 static void replace_tensors(fr_reference *r, const char *path) {
     fr_tensors unread = {0};
     fr_tensors_free(&r->tensors);
@@ -92,8 +93,8 @@ static void replace_tensors(fr_reference *r, const char *path) {
     fr_tensors_free(&unread);
 }
 
-/* Compares the logits of a fixture's prompts with those of the reference. No difference may reach `bounds`. A bound of
- * 0 is not checked. */
+/* Compares the logits of a fixture's prompts with the reference. Every difference must be below `bounds`. A bound of 0
+ * is not checked. */
 static void check_logits(const char *name, const char *path, const fr_options *options, apart bounds) {
     fr_reference r;
     fr_model *model;
@@ -115,8 +116,8 @@ static void check_logits(const char *name, const char *path, const fr_options *o
     fr_reference_close(&r);
 }
 
-/* One form of file has the whole matrix kv_b, which is transposed when it is loaded. The other has it split into k_b
- * and v_b. */
+/* Some files have the whole matrix kv_b, which is transposed when it is loaded. Other files have it split into k_b and
+ * v_b. */
 START_TEST(both_forms_of_file_have_the_references_logits) {
     static const apart bounds = {.most = 5e-5};
     check_logits("../deepseek-v3", FOLDER, NULL, bounds);
@@ -126,7 +127,7 @@ START_TEST(both_forms_of_file_have_the_references_logits) {
 }
 END_TEST
 
-/* The references of the Q8_0 files were computed with float activations, but the library quantizes activations to 8
+/* The references of the Q8_0 files were computed with float activations, but the engine quantizes activations to 8
  * bits. So the bounds are wide. */
 START_TEST(both_quantized_forms_are_near_their_references) {
     check_logits("../deepseek-v3", FOLDER "/model-whole-q8_0.gguf", NULL, (apart){.half = 8e-3});
@@ -134,8 +135,8 @@ START_TEST(both_quantized_forms_are_near_their_references) {
 }
 END_TEST
 
-/* Each type of cache rounds the latents, which moves the logits a little. Without a type for values, the keys' type is
- * taken. */
+/* Each type of cache rounds the latents, which changes the logits a little. If no type is given for values, values have
+ * the keys' type. */
 START_TEST(every_cache_is_near_the_reference) {
     static const struct {
         const char *k, *v;
@@ -154,7 +155,7 @@ START_TEST(every_cache_is_near_the_reference) {
 }
 END_TEST
 
-/* The latents have 36 values and the rotary part 10, which block types can't hold. */
+/* The latents have 36 values and the rotary part has 10, so block types can't hold them. */
 START_TEST(a_cache_that_does_not_fit_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -168,8 +169,8 @@ START_TEST(a_cache_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* With latent attention, keys and values are one cache. So another type for the values than for the keys is
- * refused. */
+/* With latent attention, keys and values are in one cache. So a type for values is refused if it differs from the keys'
+ * type. */
 START_TEST(values_of_another_type_are_refused) {
     static const struct {
         const char *k, *v;
@@ -195,8 +196,8 @@ START_TEST(values_of_another_type_are_refused) {
 }
 END_TEST
 
-/* forerun quantize writes the folder as a file. It must have every tensor as llama.cpp's converter writes it, and also
- * the MTP layer. */
+/* `forerun quantize` writes the folder as a GGUF file. The file must have every tensor as llama.cpp's converter writes
+ * it, and the MTP layer as well. */
 START_TEST(a_folder_as_gguf_is_the_converters) {
     fr_checkpoint ours, theirs;
     const fr_tensor *mine;

@@ -1,9 +1,10 @@
-/* Tests dense decoders against transformers (tests/references/dense.py): the logits of prompts and greedy text, from
- * folders and from llama.cpp's GGUF files of them. Also tests that every way of running gives one answer. Families
- * that differ only in rows of tables are tested here.
+/* Compares dense decoders with transformers (tests/references/dense.py): the logits of prompts, and greedy text. The
+ * models are read from folders and from the GGUF files that llama.cpp makes of them. Also tests that every way of
+ * running gives one answer. Families that differ only in rows of tables are tested here.
  *
- * If a window, a bias or a norm were left out, the logits would move by at least a hundred times the bound. Each
- * reference records how far leaving out each feature moves its logits, and this suite checks that. */
+ * If the engine left out a window, a bias or a norm, the logits would change by at least a hundred times the bound.
+ * Each reference records how far its logits change when one of these features is left out, and this suite checks the
+ * recorded numbers. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include "tests/support/suite.h"
 
 #define GGUF       "tests/data/dense/"
-#define LEAST_MOVE 1e-2 /* the change of the largest logit if a feature is left out; fr_rows_compare allows 5e-5 */
+#define LEAST_MOVE 1e-2 /* least change of the largest logit if a feature is left out; the bound is 5e-5 */
 
 enum { IDS = 48, CHUNKS = 3 };
 
@@ -29,7 +30,7 @@ typedef enum gguf { GGUF_OF_FOLDER, GGUF_OF_FILE, GGUF_OF_TOKENIZER } gguf;
 static const struct {
     const char *name;
     size_t features;
-    gguf gguf; /* says if there is also a GGUF file, and if that file has a tokenizer (dense_models.def) */
+    gguf gguf; /* whether a GGUF file exists too, and whether it has a tokenizer (dense_models.def) */
 } models[] = {
 #define FR_DENSE(name, features, has) {name, features, GGUF_OF_##has},
 #include "tests/engine/families/dense_models.def"
@@ -50,8 +51,8 @@ static fr_options *endless(void) {
     return options;
 }
 
-/* These models' indexers select 160 positions. In a context of up to 160 positions, attention reads all of them.
- * Longer contexts are refused, because the selection is not built. */
+/* These models have indexers that select 160 positions. In a context of up to 160 positions, attention reads all of
+ * them. Longer contexts are refused, because the engine has no code for the selection. */
 static const char *const indexed[] = {"deepseek-v3.2-odd", "glm-5-odd"};
 
 START_TEST(a_context_longer_than_a_selection_is_refused) {
@@ -168,8 +169,8 @@ START_TEST(a_file_is_the_references_model) {
 }
 END_TEST
 
-/* Older converters did not write the rotary base of sliding layers. For Gemma 3 it is 10000 then, which is this
- * model's base. */
+/* Older converters did not write the rotary base of sliding layers. Readers then take 10000 for Gemma 3, which is also
+ * this model's base. */
 START_TEST(a_file_may_leave_out_the_local_base) {
     char path[64];
     fr_reference r;
@@ -188,8 +189,8 @@ START_TEST(a_file_may_leave_out_the_local_base) {
 }
 END_TEST
 
-/* Compares the folder's tokenizer with the file's on texts with spaces, lines, digits, special tokens, and bytes of
- * letters that the vocabulary lacks. */
+/* Compares the tokenizers of the folder and of the file. The texts have spaces, lines, digits, special tokens, and
+ * letters that the vocabulary has only as single bytes. */
 START_TEST(a_file_has_the_folders_tokenizer) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ", "    return self.name\t\n",
                                         "caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\xa6\x99", "<|im_end|><turn|>"};
@@ -234,8 +235,9 @@ static void text_of(const char *path, const char *isa, int threads, int chunk, c
     fr_options_free(options);
 }
 
-/* There are six ways of running, with different threads, chunks and draft methods. Each instruction set runs a model
- * in one of the six, which differs from model to model. With FULL in the environment it runs all six. */
+/* A model can be run in six ways, with different numbers of threads, chunks and draft methods. Each instruction set
+ * runs a model in one of the six ways, which differs from model to model. If FULL is set in the environment, it runs
+ * all six. */
 START_TEST(every_manner_of_running_gives_one_answer) {
     static const char *const methods[] = {"none", "ngram"};
     static const int chunks[CHUNKS] = {1, 7, 64};
@@ -259,8 +261,8 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* MiMo's MTP layer concatenates the hidden row before the embedding, unlike others
- * (tests/references/dense_of_mimo.py). */
+/* MiMo's MTP layer places the hidden row before the embedding when it concatenates the two. Other families place the
+ * embedding first (tests/references/dense_of_mimo.py). */
 START_TEST(an_mtp_layer_drafts_as_the_reference) {
     fr_reference r;
     fr_session *session;
@@ -281,8 +283,8 @@ START_TEST(an_mtp_layer_drafts_as_the_reference) {
 }
 END_TEST
 
-/* llama.cpp's converter copies K-EXAONE's MTP layer, and llama.cpp ignores it. In such a file the layer must draft as
- * in the folder. */
+/* llama.cpp's converter copies K-EXAONE's MTP layer, although llama.cpp itself ignores it. From such a file the layer
+ * must draft as from the folder. */
 START_TEST(an_mtp_layer_in_a_file_drafts_as_the_reference) {
     fr_reference r;
     fr_session *session;
@@ -315,7 +317,7 @@ START_TEST(an_mtp_layer_in_a_file_drafts_as_the_reference) {
 }
 END_TEST
 
-/* Checks that a session that was truncated to `kept` ids generates the same ids again. */
+/* Checks that a session that was truncated to its first `kept` ids generates the same ids again. */
 static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
     int32_t again[IDS];
     size_t count = IDS - (kept - prompt);
@@ -324,9 +326,9 @@ static void expect_again(fr_session *session, size_t kept, const int32_t *ids, s
     ck_assert_mem_eq(again, ids + (kept - prompt), count * sizeof *again);
 }
 
-/* Truncates a text within windows, at their edges, and at the length where LongRoPE changes its factors. After each
- * truncation the same ids must follow, in the session itself, in a fork and in a restored session. The three are
- * neighbours in one engine. */
+/* Truncates a text within sliding windows, at the edges of windows, and at the length where LongRoPE changes its
+ * factors. After each truncation the same ids must follow in the session itself, in a fork and in a restored session.
+ * All three are sessions of one engine. */
 START_TEST(a_text_that_was_cut_goes_on_the_same) {
     static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     static const size_t cuts[] = {62, 50, 41, 40, 39, 24, 17, 60};
@@ -365,9 +367,9 @@ START_TEST(a_text_that_was_cut_goes_on_the_same) {
 }
 END_TEST
 
-/* LongRoPE uses other rotary factors from a certain length on. Drafts must end at that length, because later drafts
- * would be verified with the factors of short texts. At smaller lengths each step must take as many drafts as it
- * can. */
+/* From a certain length on, LongRoPE uses other rotary factors. A chain of drafts must end at that length, because
+ * later drafts would be verified with the factors of short texts. Before that length each step must accept as many
+ * drafts as possible. */
 START_TEST(drafts_end_where_long_texts_begin) {
     enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* LONGEST: the model's original_max_position_embeddings */
     int32_t script[BEGIN + WANTED + FR_STEP_MAX] = {2}, plain[WANTED], ids[WANTED + FR_STEP_MAX];
@@ -387,7 +389,7 @@ START_TEST(drafts_end_where_long_texts_begin) {
     for (size_t made = 0, got, accepted; made < WANTED; made += got) {
         size_t length = BEGIN + made, most = length + 15 < LONGEST ? 15 : LONGEST - length;
         require(fr_session_step(session, ids + made, WANTED - made, &got, &accepted));
-        if (made && length <= LONGEST) /* the first step gives the prompt's next id */
+        if (made && length <= LONGEST) /* the first step generates the id after the prompt */
             ck_assert_msg(accepted == most, "%zu drafts stood behind %zu ids, not %zu", accepted, length, most);
     }
     ck_assert_mem_eq(ids, plain, sizeof plain);

@@ -1,6 +1,6 @@
-/* Tests families that are rows of tables (src/engine/families/config.c). Some configurations must be refused. A folder
- * written as GGUF must be refused or give the same model, with its kinds of layers and rotary forms. test_dense.c
- * compares these families with transformers. */
+/* Tests families that are rows of tables (src/engine/families/config.c). Some configurations must be refused. When a
+ * folder is written as a GGUF file, it must be refused, or the file must give the same model with the same kinds of
+ * layers and rotary forms. test_dense.c compares these families with transformers. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -55,7 +55,7 @@ static const struct {
      "{\"rope_parameters\": null, \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2, "
      "\"partial_rotary_factor\": 0.5}}",
      FR_UNBUILT, "partial_rotary_factor 0.5 is not built"},
-    /* several MTP layers of K-EXAONE are ignored; transformers has no Mellum 2 with several */
+    /* several MTP layers of K-EXAONE are ignored; transformers has no Mellum 2 with more than one */
     {"exaone-moe-mtp", "{\"num_nextn_predict_layers\": 2, \"mtp_layer_types\": [\"a\", \"b\"]}", FR_OK, ""},
     {"exaone-moe-mtp", "{\"num_nextn_predict_layers\": null}", FR_OK, ""},
     {"exaone-moe-mtp", "{\"mtp_layer_types\": [\"linear_attention\"]}", FR_INPUT,
@@ -93,9 +93,9 @@ static const struct {
      "layer 3 has sliding attention"},
     {"mistral-window", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
     {"ministral3-odd", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
-    /* transformers saves EXAONE 3.5 so, because it has no class of its own */
+    /* transformers saves EXAONE 3.5 in this form, because transformers has no class for it */
     {"exaone3-odd", "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"exaone\"}", FR_OK, ""},
-    /* The published modeling file and transformers disagree on these two. */
+    /* For these two keys, the published modeling file and transformers disagree. */
     {"sarvam-odd", "{\"num_experts_per_tok\": 1}", FR_UNBUILT, "num_experts_per_tok 1 is not built"},
     {"sarvam-odd", "{\"norm_topk_prob\": false}", FR_UNBUILT, "norm_topk_prob false"},
     {"sarvam-odd", "{\"use_bias\": true}", FR_UNBUILT, "use_bias"},
@@ -111,7 +111,7 @@ static const struct {
     {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
     {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
     {"gemma3-odd", "{\"attn_logit_softcapping\": 50}", FR_UNBUILT, "attn_logit_softcapping"},
-    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_OK, ""}, /* the key makes the model a text encoder */
+    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_OK, ""}, /* this key makes the model a text encoder */
     {"gemma2-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
     {"gemma3-odd", "{\"is_causal\": false}", FR_UNBUILT, "is_causal false"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
@@ -123,8 +123,7 @@ static const struct {
     {"gemma4-e", "{\"num_kv_shared_layers\": 4}", FR_INPUT, "this is a drafter"},
     {"gemma4-e", "{\"num_kv_shared_layers\": 3}", FR_INPUT, "layer 1 borrows a KV cache of its kind"},
     {"gemma4-e", "{\"enable_moe_block\": true, \"num_experts\": 8}", FR_INPUT, "0 experts are chosen of 8"},
-    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* enable_moe_block is off, so these keys
-                                                                            * are not used */
+    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* unused, since enable_moe_block is off */
     {"gemma4-e", "{\"rope_parameters\": {" FULL("ntk", "2") "}}", FR_UNBUILT, "rope_type ntk"},
     {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2, \"partial_rotary_factor\": 0.5") "}}", FR_UNBUILT,
      "partial_rotary_factor 0.5 is not built with rope_type linear"},
@@ -145,7 +144,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* Writes a fixture, with changes to its configuration, as a GGUF file of float32. */
+/* Writes a fixture with changes to its configuration as a GGUF file of type float32. */
 static fr_status write_file(const char *name, const char *changes) {
     const fr_lab_quantization how = {.type = "f32", .pure = true};
     require(fr_reference_open_changed(name, changes, folder));
@@ -171,8 +170,8 @@ static fr_rows rows_of(const char *path) {
     return rows;
 }
 
-/* transformers 5.17 accepts partial_rotary_factor for all families. But for the families of this test it rotates all
- * values of a head nevertheless. */
+/* transformers 5.17 accepts partial_rotary_factor for all families. For the families of this test it ignores the key
+ * and rotates all values of a head. */
 START_TEST(heads_turn_as_a_whole) {
     static const char *const names[] = {"qwen2-tied", "llama-fp8", "qwen3-moe-raw"};
     static const char *const changes[] = {
@@ -200,15 +199,15 @@ static const struct {
 } written[] = {
     {"qwen2-tied", "{}"},
     {"qwen2-yarn", "{}"},
-    /* Gemma has several patterns of layer kinds. "Every sixth layer is full" is the default of a GGUF file. Any other
-     * pattern needs a key in the file. */
+    /* Gemma has several patterns of layer kinds. If a GGUF file has no key for the pattern, every sixth layer is full.
+     * Any other pattern needs the key. */
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 3, "
                    "\"final_logit_softcapping\": 2.5}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 1}"},
-    {"gemma3-tower", "{\"image_token_index\": 3}"}, /* 3 is none of the prompt's ids */
-    /* In these models the heads' widths, or the numbers of KV heads, differ by layer. */
+    {"gemma3-tower", "{\"image_token_index\": 3}"}, /* no id of the prompt is 3 */
+    /* In these models the width of the heads, or the number of KV heads, differs from layer to layer. */
     {"gemma4-e", "{}"},
     {"gemma4-e-layers", "{}"},
     {"gemma4-moe", "{}"},
@@ -232,9 +231,9 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The logits of these files differ a little from the folders'. Some files have the rows of queries and keys in another
- * order, so scores are summed in another order. Others have weights that were multiplied when the file was written, so
- * products are rounded elsewhere. */
+/* The logits of these files differ a little from those of the folders. Some files have the rows of queries and keys in
+ * another order, so scores are summed in another order. In other files some weights were multiplied by factors when the
+ * file was written, so products are rounded at other places. */
 static const struct {
     const char *name, *changes;
 } reordered[] = {
@@ -254,9 +253,9 @@ START_TEST(a_folder_as_gguf_has_almost_the_same_logits) {
 }
 END_TEST
 
-/* In these folders gate and up are one matrix, in experts or in dense layers, or there are factors by which products
- * are multiplied. The file must have what llama.cpp's converter writes: gate and up as two matrices (as one in
- * granite_swa), and weights that are already multiplied by the factors. */
+/* In some of these folders gate and up are one matrix, in experts or in dense layers. In others there are factors by
+ * which products are multiplied. The GGUF file must have what llama.cpp's converter writes: gate and up as two matrices
+ * (as one matrix in granite_swa), and weights that are already multiplied by the factors. */
 static const struct {
     const char *name, *changes;
 } parted[] = {{"granite-moe-shared", "{}"},
@@ -264,7 +263,7 @@ static const struct {
               {"falcon-h1-odd", "{}"},
               {"llama4-scout", "{}"},
               {"llama4-maverick", "{}"},
-              /* the converter does not read this list, and uses one base for all layers */
+              /* llama.cpp's converter ignores this list and uses one base for all layers */
               {"granite-moe-swa", "{\"layer_rope_theta\": null}"}};
 
 START_TEST(a_folder_is_written_as_the_converter_does) {
@@ -300,7 +299,7 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
 }
 END_TEST
 
-/* Writes only the metadata of a model with this config.json, which is released. */
+/* Writes only the metadata of a model with this config.json. Frees `config`. */
 static fr_status write_metadata(const fr_family *family, json_t *config, fr_model_spec *spec) {
     fr_gguf_writer writer;
     snprintf(file, sizeof file, "%s/model.gguf", folder);
@@ -315,8 +314,8 @@ static fr_status write_metadata(const fr_family *family, json_t *config, fr_mode
     return status;
 }
 
-/* A folder may have only dense layers although its family is a mixture. Most families' GGUF has no keys for it; LFM2's
- * says that all layers stand before the first mixture. */
+/* A folder of a mixture family may have only dense layers. In most families GGUF has no keys for this. LFM2's keys can
+ * express it: they state that all layers come before the first mixture. */
 START_TEST(a_mixture_in_no_layer_is_refused_or_written) {
     static const struct {
         const fr_family *family;
@@ -360,9 +359,9 @@ static fr_status write_scaled(long long layers, long long scalar, fr_model_spec 
                           spec);
 }
 
-/* GGUF has no key for the attention scale. llama.cpp (src/models/gemma3.cpp) divides by the square root of the head's
- * width. For the 27B model, which it knows by its 62 layers, it divides by the root of hidden size / heads. A folder
- * with any other scale is refused. */
+/* GGUF has no key for the attention scale. llama.cpp (src/models/gemma3.cpp) divides scores by the square root of the
+ * head's width. It recognizes the 27B model by its 62 layers, and divides there by the square root of hidden size /
+ * heads. A folder with any other scale is refused. */
 START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
     static const struct {
         long long layers, scalar;
@@ -388,8 +387,8 @@ START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
 }
 END_TEST
 
-/* transformers 5.24 rotates whole heads if this key is null, and half of each head if it is missing; so null is
- * refused. */
+/* If this key is missing, transformers 5.24 rotates half of each head. If the key is null, it rotates whole heads. So
+ * the engine refuses null. */
 START_TEST(a_null_is_not_taken_for_the_usual_part_of_a_head) {
     static const struct {
         const char *text;
@@ -414,8 +413,8 @@ START_TEST(a_null_is_not_taken_for_the_usual_part_of_a_head) {
 }
 END_TEST
 
-/* Like transformers 5.17 (configuration_gpt_oss.py, configuration_ministral3.py), a null is taken as a missing key,
- * and so is an empty object of the older key rope_scaling. */
+/* As in transformers 5.17 (configuration_gpt_oss.py, configuration_ministral3.py), a null means the same as a missing
+ * key. An empty object of the older key rope_scaling means the same too. */
 START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
     static const char *const silent[] = {"{}", "{\"rope_parameters\": null}", "{\"rope_scaling\": null}",
                                          "{\"rope_scaling\": {}, \"rope_parameters\": null}"};
@@ -440,8 +439,8 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
 }
 END_TEST
 
-/* Without a rope_parameters, transformers 5.24 (configuration_cwm.py, configuration_apertus.py) scales positions as in
- * Llama 3, and then ignores a rope_theta. An empty object says that they are not scaled. */
+/* If rope_parameters is missing, transformers 5.24 (configuration_cwm.py, configuration_apertus.py) scales positions as
+ * in Llama 3 and ignores rope_theta. If rope_parameters is an empty object, positions are not scaled. */
 START_TEST(positions_of_which_nothing_is_said_are_scaled_as_llamas) {
     static const struct {
         const fr_family *family;
@@ -465,8 +464,8 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_llamas) {
 }
 END_TEST
 
-/* Ministral scales queries up at positions beyond original_max_position_embeddings. This must be accepted even if
- * rotary positions are scaled linearly, although linear scaling itself does not use that number. */
+/* Ministral multiplies queries by a growing factor at positions beyond original_max_position_embeddings. This must be
+ * accepted even with linearly scaled rotary positions, although linear scaling itself does not use that number. */
 START_TEST(ministrals_queries_grow_whatever_scales_positions) {
     json_t *config = json_loads("{\"model_type\": \"ministral3\", \"rope_parameters\": {\"rope_type\": \"linear\", "
                                 "\"factor\": 2, \"llama_4_scaling_beta\": 0.5, "
@@ -482,7 +481,7 @@ START_TEST(ministrals_queries_grow_whatever_scales_positions) {
 }
 END_TEST
 
-/* In transformers 5.24 (modeling_gemma3.py), Gemma3ForCausalLM caps logits, and Gemma3ForConditionalGeneration does
+/* In transformers 5.24 (modeling_gemma3.py), Gemma3ForCausalLM caps the logits, but Gemma3ForConditionalGeneration does
  * not. */
 START_TEST(gemma3_with_a_tower_has_no_cap_of_logits) {
     json_t *config = json_loads("{\"text_config\": {\"final_logit_softcapping\": 30.0}}", 0, NULL);
@@ -498,8 +497,8 @@ START_TEST(gemma3_with_a_tower_has_no_cap_of_logits) {
 }
 END_TEST
 
-/* transformers 5.24 saves InternLM3 and IQuest-Coder as LlamaForCausalLM. Their model_type gives them defaults of
- * their own, and InternLM3 also has keys of its own (configuration_internlm3.py, configuration_iquestcoder.py). */
+/* transformers 5.24 saves InternLM3 and IQuest-Coder as LlamaForCausalLM. Their model_type still selects other defaults
+ * than Llama's. InternLM3 also has keys that Llama lacks (configuration_internlm3.py, configuration_iquestcoder.py). */
 START_TEST(models_saved_as_llamas_have_defaults_of_their_own) {
     static const struct {
         const char *config;
@@ -535,8 +534,8 @@ START_TEST(models_saved_as_llamas_have_defaults_of_their_own) {
 }
 END_TEST
 
-/* In transformers 5.17's configurations (__post_init__), a number that is null differs from one that is missing: null
- * means that the number follows from other numbers. */
+/* In transformers 5.17's configurations (__post_init__), a null number differs from a missing number. Null means that
+ * the number is derived from other numbers. */
 START_TEST(numbers_that_are_null_follow_from_others) {
     static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
                                                 &fr_family_smollm3};
@@ -552,9 +551,9 @@ START_TEST(numbers_that_are_null_follow_from_others) {
 }
 END_TEST
 
-/* In transformers 5.24, Ling 3, DeepSeek-V3.2 and GLM-5 rotate pairs whatever rope_interleave says. Ling 3's published
- * code applies limits to activations, and the engine does not. So a list of such limits is accepted only if no value
- * in it is a limit. */
+/* In transformers 5.24, Ling 3, DeepSeek-V3.2 and GLM-5 rotate pairs, whatever the value of rope_interleave. Ling 3's
+ * published code applies limits to activations, but the engine does not. So a list of such limits is accepted only if
+ * no value in it sets a limit. */
 START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
     static const struct {
         const char *config, *line;
@@ -583,16 +582,16 @@ START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
 }
 END_TEST
 
-/* Llama 4's configurations have lists that say for each layer if it has a mixture, if its heads are rotated, and if it
- * reads chunks. Files of 2025 have numbers where newer files have true and false, and an empty list where newer files
- * have no list. */
+/* Llama 4's configurations have lists with one value for each layer: whether it has a mixture, whether its heads are
+ * rotated, and whether it attends in chunks. Files of 2025 have numbers where newer files have true and false. They
+ * have an empty list where newer files have no list. */
 START_TEST(llama4s_layers_are_as_its_lists_say) {
     static const struct {
         const char *config;
-        size_t mixtures, still, chunked, growing; /* numbers of layers. mixtures: with a mixture of experts; still:
-                                                   * without rotation; chunked: with attention in chunks; growing: with
-                                                   * queries that grow with the position */
-        const char *line;                         /* a part of the error line; NULL: the configuration is accepted */
+        /* Numbers of layers of four kinds. mixtures: with a mixture of experts; still: without rotation; chunked: with
+         * attention in chunks; growing: with queries whose factor grows with the position. */
+        size_t mixtures, still, chunked, growing;
+        const char *line; /* a part of the error line; NULL: the configuration is accepted */
     } says[] = {
         {"{}", 6, 1, 5, 1, NULL},
         {"{\"no_rope_layers\": [], \"attn_temperature_tuning\": 4}", 6, 1, 5, 1, NULL},
@@ -640,8 +639,8 @@ START_TEST(llama4s_layers_are_as_its_lists_say) {
 }
 END_TEST
 
-/* Tests keys of single families. CWM's feed-forward may have biases. Ministral's layers have no window if
- * sliding_window is null. attention_bias and sliding_window of Nemotron-H change nothing, as in transformers. */
+/* Tests keys that only one family has. CWM's feed-forward may have biases. Ministral's layers have no window if
+ * sliding_window is null. As in transformers, Nemotron-H ignores attention_bias and sliding_window. */
 START_TEST(keys_of_one_family_are_read) {
     static const struct {
         const fr_family *family;
@@ -666,7 +665,8 @@ START_TEST(keys_of_one_family_are_read) {
 }
 END_TEST
 
-/* A base of 0 says that a layer is not rotated. A base that is not a number is an error, and does not count as 0. */
+/* A base of 0 means that a layer is not rotated. A base that is not a number must be refused. It must not be read as
+ * 0. */
 START_TEST(a_base_that_is_a_text_is_refused) {
     json_t *config = json_loads("{\"num_hidden_layers\": 2, \"layer_rope_theta\": [0, \"500\"]}", 0, NULL);
     fr_source source = {.root = config, .text = config, .where = "it"};
@@ -677,9 +677,9 @@ START_TEST(a_base_that_is_a_text_is_refused) {
 }
 END_TEST
 
-/* A router divides its experts into groups of equal size. A configuration must be refused in three cases: the number
- * of experts is no multiple of the number of groups; a group would have fewer than two experts; more groups are to be
- * chosen than there are. */
+/* A router divides its experts into groups of equal size. A configuration must be refused in three cases: the number of
+ * experts is not a multiple of the number of groups; a group has fewer than two experts; or the router would have to
+ * choose more groups than exist. */
 START_TEST(nemotrons_groups_of_experts_are_checked) {
     static const char *const says[] = {
         "{\"n_routed_experts\": 6, \"n_group\": 7}", "{\"n_routed_experts\": 6, \"n_group\": 4}",
@@ -695,7 +695,7 @@ START_TEST(nemotrons_groups_of_experts_are_checked) {
 END_TEST
 
 /* llama.cpp reads these keys in files of these architectures. forerun doesn't support the keys, so it refuses files
- * that have one. */
+ * that have one of them. */
 START_TEST(what_is_not_built_is_no_key_of_a_file) {
     static const struct {
         const fr_family *family;

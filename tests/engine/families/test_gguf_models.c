@@ -1,7 +1,7 @@
-/* Tests Gemma 4 from GGUF files that other programs wrote (tests/data/gguf/make_fixtures.py says which). Logits, ids
- * and drafts must be those of the published folders, bit for bit if the weights are the same.
+/* Tests Gemma 4 from GGUF files that other programs wrote; tests/data/gguf/make_fixtures.py names the programs. Logits,
+ * ids and drafts must be those of the published folders. If the weights are the same, all bits must be the same.
  *
- * Wrong files are made by changing bytes of right ones. */
+ * Damaged files are made by changing bytes of good files. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>
@@ -30,8 +30,8 @@ static fr_model *open_model(const char *path) {
     return model;
 }
 
-/* Returns the logits of these ids or, with a drafter, of `steps` draft steps after them; the caller frees the
- * values. */
+/* Returns the logits after these ids. With a drafter, returns the logits of `steps` draft steps after the ids instead.
+ * The caller frees the values. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
                          size_t steps) {
     fr_session *session;
@@ -48,7 +48,7 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------------- the target */
 
-/* The model has experts, keys that serve as values, heads of two widths, and heads in which only 2 of 9 pairs
+/* The model has experts, keys that are also the values, heads of two widths, and heads in which only 2 of 9 pairs
  * rotate. */
 START_TEST(same_logits_as_the_folder) {
     fr_model *folder = open_model(MODELS "gemma4-moe-odd"), *file = open_model(GGUF "moe-odd.gguf");
@@ -79,7 +79,7 @@ static size_t argmax(const float *row, size_t n) {
     return best;
 }
 
-/* Returns by how much the largest logit exceeds the second largest, divided by the row's range. */
+/* Returns the difference between the largest and the second largest logit, divided by the row's range. */
 static double margin(const float *row, size_t n) {
     size_t best = argmax(row, n);
     double second = -INFINITY, lowest = INFINITY;
@@ -90,9 +90,9 @@ static double margin(const float *row, size_t n) {
     return (row[best] - second) / (row[best] - lowest);
 }
 
-/* The file is Q4_0 with a Q6_K embedding. The reference has float activations, and ours are quantized to 8 bits. The
- * mean difference is 0.11, with a range of about 40. An id must be the reference's if the reference's best logit
- * exceeds the next by more than 5% of the range. */
+/* The file has Q4_0 weights and a Q6_K embedding. The reference was computed with float activations, but the engine
+ * quantizes activations to 8 bits. The measured mean difference is 0.11, and the logits have a range of about 40. If
+ * the reference's best logit exceeds the next by more than 5% of the range, the best id must be the same. */
 START_TEST(quantized_logits) {
     static const char *const names[] = {"prompt.0.logits", "prompt.2.logits", "prompt.3.logits"};
     fr_model *model = open_model(GGUF "e-q4_0.gguf");
@@ -134,8 +134,9 @@ static fr_drafter *open_drafter(const char *path, const fr_model *model) {
     return drafter;
 }
 
-/* Two llama.cpp forks keep the centroids in their files. One of them replaces the ordering of the ids by its inverse,
- * a map of ids to centroids. */
+/* The drafter scores only the ids of some clusters, which it finds with centroids. Two llama.cpp forks keep the
+ * centroids in their files. One fork stores the ids in the order of their clusters. The other stores the inverse, a map
+ * of ids to centroids. */
 START_TEST(same_drafts_as_the_folder) {
     static const char *const names[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
     fr_model *model = open_model(GGUF "moe-odd.gguf");
@@ -158,8 +159,8 @@ START_TEST(same_drafts_as_the_folder) {
 }
 END_TEST
 
-/* llama.cpp's converter drops the centroids, so every id is scored. The ids of the best clusters must have the same
- * scores as with centroids. */
+/* llama.cpp's converter drops the centroids of the drafter's clusters, so every id is scored. The ids of the best
+ * clusters must have the same scores as with centroids. */
 START_TEST(full_head_without_centroids) {
     fr_model *model = open_model(MODELS "gemma4-moe-odd");
     fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model),
@@ -198,8 +199,8 @@ START_TEST(same_ids_as_the_reference) {
 }
 END_TEST
 
-/* Three tokens end a text: the file's eos, and two tokens known by their text. The chat template must be the
- * folder's. */
+/* Three tokens end a text: the file's eos token, and two tokens that are recognized by their text. The chat template
+ * must be the folder's. */
 START_TEST(ends_and_chat) {
     const int32_t *ids;
     fr_marked_text text, expected;
@@ -233,7 +234,7 @@ static uint8_t *read_file(const char *path, size_t *size) {
     return bytes;
 }
 
-/* Overwrites bytes of the file: those that begin `skip` bytes after a text that occurs once. */
+/* Overwrites bytes of the file. They begin `skip` bytes after the end of a text that occurs once. */
 static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, const void *value, size_t length) {
     uint8_t *found = memmem(bytes, size, text, strlen(text));
     ck_assert_msg(found != NULL, "%s", text);
@@ -241,7 +242,8 @@ static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, co
 }
 
 typedef struct damage {
-    const char *file, *text; /* text: the place of the change, often a key, after which come 4 bytes of its type */
+    /* text: what stands before the changed bytes, often a key; a key's type (4 bytes) follows it */
+    const char *file, *text;
     size_t skip;
     const void *value;
     size_t length;
@@ -276,7 +278,8 @@ static const damage damages[] = {
     {"atomic.gguf", "general.architecture", 12, "gemma4_assistanT", 16, "is no drafter's that is known"},
 };
 
-/* Opens a damaged target alone, or a damaged drafter with the right target. Either must fail with these words. */
+/* Opens a damaged target alone, or a damaged drafter with a good target. Opening must fail, and the error line must
+ * contain the expected words. */
 START_TEST(wrong_files) {
     const damage *d = &damages[_i];
     char path[64] = "/tmp/test_gguf_models_XXXXXX", source[64];
@@ -303,7 +306,7 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* A special token of a drafter may have no id. The drafter's vocabulary still counts as the target's. */
+/* A special token of a drafter may have no id. The drafter's vocabulary must still be accepted as the target's. */
 START_TEST(drafter_without_begin) {
     char path[64] = "/tmp/test_gguf_models_XXXXXX";
     int file = mkstemp(path);
@@ -326,7 +329,8 @@ START_TEST(drafter_without_begin) {
 }
 END_TEST
 
-/* A drafter with another vocabulary, a drafter given as a target, and a target given as a drafter are refused. */
+/* Three mistakes are refused: a drafter with another vocabulary, a drafter given as a target, and a target given as a
+ * drafter. */
 START_TEST(wrong_roles) {
     fr_model *model = open_model(MODELS "gemma4-e"), *none;
     fr_drafter *drafter;
@@ -338,8 +342,8 @@ START_TEST(wrong_roles) {
 }
 END_TEST
 
-/* Damages the ordering of a drafter's ids. The result is no permutation of the ids and no map from ids to centroids,
- * so it must be refused. */
+/* Damages the table that assigns a drafter's ids to clusters. In one file the table is no longer a permutation of the
+ * ids, in the other no longer a map from ids to centroids. Both must be refused. */
 START_TEST(wrong_orderings) {
     static const char *const names[] = {"mtp.token_ordering.weight", "mtp_token_ordering.weight"};
     static const char *const files[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
@@ -355,7 +359,7 @@ START_TEST(wrong_orderings) {
     memcpy(&first, bytes + at, sizeof first);
     memcpy(&last, bytes + at + 4 * 402, sizeof last);
     ck_assert_int_ne(first, last);
-    memcpy(bytes + at, &last, sizeof last); /* one id occurs twice now, or a centroid has too many ids */
+    memcpy(bytes + at, &last, sizeof last); /* now one id occurs twice, or one centroid has too many ids */
     int file = mkstemp(path);
     ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
     close(file);
@@ -392,10 +396,10 @@ START_TEST(descriptions) {
 }
 END_TEST
 
-/* Four models in types of few bits. low_bits.py wrote two files: one with every type of up to 3 bits and NVFP4 tensors
- * that have a scale, one whose experts are NVFP4 with a scale each. rotated.py wrote a file with rotated weights, some
- * in PrismML's types, and a folder as MLX reads it. The references have float activations, and ours are quantized to 8
- * bits. */
+/* Four models in types of few bits. tests/references/low_bits.py wrote two of the files: one with every type of up to 3
+ * bits and with NVFP4 tensors that have a scale, and one with NVFP4 experts that have a scale each. rotated.py wrote a
+ * file with rotated weights, some in PrismML's types, and a folder in MLX's form. The references were computed with
+ * float activations, but the engine quantizes activations to 8 bits. */
 static const struct {
     const char *model, *reference;
     double apart; /* the largest allowed mean difference, divided by the row's range */
@@ -436,8 +440,8 @@ START_TEST(logits_of_low_bits) {
 }
 END_TEST
 
-/* This file stores float16 weights that were rotated, the embedding table too, and it groups the heads of DeltaNet's
- * outputs. The expected logits are those that transformers computed from the folder, whose weights are not rotated. */
+/* This file stores rotated float16 weights, also in the embedding table. It also groups the heads of DeltaNet's
+ * outputs. transformers computed the expected logits from the folder, whose weights are not rotated. */
 START_TEST(logits_of_a_rotated_hybrid) {
     fr_model *model = open_model(GGUF "rotated-qwen35.gguf");
     fr_map map;
@@ -469,7 +473,7 @@ START_TEST(logits_of_a_rotated_hybrid) {
 }
 END_TEST
 
-/* Invalid scales of NVFP4: those of a stack of 5 experts, and that of a single matrix. */
+/* Invalid scales of NVFP4 weights. Some are scales of a stack of 5 experts, the others of a single matrix. */
 static const struct {
     const char *file, *tensor;
     uint64_t shape; /* 0: not changed */

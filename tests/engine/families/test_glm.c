@@ -1,8 +1,8 @@
 /* Tests GLM-OCR beyond what test_reference.c tests for every family: prompts with a picture, the GGUF files, and the
  * MTP layer's own KV cache.
  *
- * The expected values are those of tests/data/glm-ocr, made by transformers (reference.safetensors, reference.json);
- * for the quantized file, make_quantized.py there says how they were made. */
+ * The expected values are in tests/data/glm-ocr and come from transformers (reference.safetensors, reference.json).
+ * make_quantized.py in that folder describes how the values of the quantized file were made. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>
@@ -23,8 +23,8 @@
 #define FOLDER "tests/data/glm-ocr"
 #define BOUND  1e-3
 
-/* Returns the largest difference of the session's logits from the expected ones. If `steps` is not 0, compares the
- * drafter's logits of that many draft steps instead. */
+/* Returns the largest difference between the session's logits and the expected ones. If `steps` is not 0, the drafter's
+ * logits of that many draft steps are compared instead. */
 static double difference(fr_session *session, const int32_t *ids, size_t count, size_t steps, const float *expected,
                          size_t expected_count) {
     fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
@@ -41,7 +41,7 @@ static int32_t *prompt_of(const fr_reference *r, size_t index, size_t *count) {
     return fr_json_ids_of(json_array_get(json_object_get(r->info, "prompts"), index), count);
 }
 
-/* Returns a prompt followed by the first n ids of its greedy text; the caller frees it. */
+/* Returns a prompt followed by the first n ids of the reference's greedy text. The caller frees the result. */
 static int32_t *text_of(const fr_reference *r, size_t prompt, size_t n, size_t *count) {
     int32_t *ids = prompt_of(r, prompt, count);
     size_t index, length;
@@ -84,7 +84,7 @@ static void show(fr_session *session, const fr_reference *r) {
     show_picture(session, r, picture);
 }
 
-/* Reads the file of the fixture's picture; the caller frees the bytes. */
+/* Reads the file of the fixture's picture. The caller frees the bytes. */
 static void *picture_bytes(const fr_reference *r, size_t *size) {
     char path[320], *bytes = malloc(1 << 16);
     snprintf(path, sizeof path, "%s/image/digits.png", r->folder);
@@ -95,8 +95,8 @@ static void *picture_bytes(const fr_reference *r, size_t *size) {
     return bytes;
 }
 
-/* Shows the picture from the bytes of its file. Frees the bytes at once, because a picture that is decoded must not
- * need them any more. */
+/* Shows the picture to the session, from the bytes of the picture's file. Frees the bytes at once, because a decoded
+ * picture must not depend on them. */
 static void show_bytes(fr_session *session, const fr_reference *r) {
     fr_picture *picture;
     size_t size;
@@ -135,8 +135,8 @@ START_TEST(logits_behind_a_picture) {
 }
 END_TEST
 
-/* Compares the logits of every draft step. At the picture's positions, the drafter gets the picture's rows as
- * embeddings. */
+/* Compares the logits of every draft step with the reference. At the picture's positions, the drafter's embeddings are
+ * the rows of the picture. */
 START_TEST(drafts_behind_a_picture) {
     fr_reference r;
     fr_session *session;
@@ -169,8 +169,8 @@ static void step_to(fr_session *session, int32_t *ids, size_t count) {
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
-/* Generates the text after a prompt with a picture. The ids must be the reference's, with any chunk, with and without
- * drafts. With drafts the accepted lengths must be the reference's too. */
+/* Generates the text after a prompt with a picture. The ids must be the reference's with any chunk, with and without
+ * drafts. The numbers of accepted drafts must be the reference's too. */
 START_TEST(text_behind_a_picture) {
     static const int chunks[] = {1, 7, 64, 512};
     fr_reference r;
@@ -192,7 +192,7 @@ START_TEST(text_behind_a_picture) {
         json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
             if (run >= 4 || json_integer_value(json_object_get(loop, "prompt")) != PICTURE_PROMPT) continue;
             json_t *expected = json_object_get(loop, "rounds");
-            /* The last round is left out: it stops at 48 ids, or has no room for a draft. */
+            /* The last round is left out: it ends at 48 ids or has no room for a draft. */
             size_t whole = json_array_size(expected) - 1;
             ck_assert(rounds == whole + 1 || rounds == whole);
             json_array_foreach (expected, at, round)
@@ -238,8 +238,8 @@ static void refuse_bytes(const void *bytes, size_t size, size_t *pixels, const f
     ck_assert_msg(strstr(fr_last_error(), words), "%s", fr_last_error());
 }
 
-/* The caller limits the pixels of all pictures together. A picture is refused if its header gives more pixels than are
- * left. */
+/* The caller limits the total number of pixels of all pictures. A picture is refused if its header states more pixels
+ * than remain. */
 START_TEST(bytes_that_are_no_picture) {
     fr_reference r;
     fr_picture *picture;
@@ -260,8 +260,8 @@ START_TEST(bytes_that_are_no_picture) {
 }
 END_TEST
 
-/* A fork has none of its session's pictures. So a fork that would have to run the picture's rows again is refused.
- * Other forks are made. */
+/* A fork does not have the pictures of the original session. If a fork would have to run a picture's rows again, it is
+ * refused. All other forks are made. */
 START_TEST(a_fork_without_its_picture) {
     enum { TEXT = 6 };
     fr_reference r;
@@ -278,7 +278,7 @@ START_TEST(a_fork_without_its_picture) {
     require(fr_engine_open(r.model, r.drafter, NULL, 3, &engine));
     require(fr_engine_session(engine, plain, &session));
     show(session, &r);
-    /* the prompt ends with the picture, and the fork would run its last id again */
+    /* the prompt ends with the picture, so the fork would have to run a row of the picture again */
     require(fr_session_prompt(session, ids, behind));
     ck_assert_int_eq(fr_session_fork(session, NULL, &fork), FR_INPUT);
     ck_assert_ptr_null(fork);
@@ -321,7 +321,7 @@ static void go_on(fr_session *session, int32_t *ids, size_t count) {
 }
 
 /* A prompt with a picture is aborted before forward pass number _i. Then it is truncated before, within or after the
- * picture, and another text is appended. The removed part must have no influence on what follows. */
+ * picture, and another text is appended. The removed part must not influence what follows. */
 START_TEST(an_aborted_picture_can_be_cut_away) {
     enum { CHUNK = 7, STEPS = 6 };
     fr_reference r;
@@ -345,8 +345,8 @@ START_TEST(an_aborted_picture_can_be_cut_away) {
         ck_assert_int_eq(fr_session_prompt(aborted, ids, count), FR_ABORTED);
         fr_session_set_abort(aborted, NULL, NULL);
         require(fr_session_truncate(aborted, cuts[c]));
-        /* The other session gets the same ids without running the removed part. Its prompt is aborted before its first
-         * forward pass, or ends before the picture. */
+        /* The second session gets the same ids but never runs the removed part. For this, its prompt is aborted before
+         * the first forward pass, or ends before the picture. */
         fr_session_reset(fresh);
         if (cuts[c] > first) {
             show(fresh, &r);
@@ -373,8 +373,8 @@ START_TEST(an_aborted_picture_can_be_cut_away) {
 }
 END_TEST
 
-/* A picture is removed by a truncation. The text that takes its place must be run as text, and not get rows of the
- * picture. */
+/* A truncation removes a picture. The text that takes its place must be run as text; it must not get the picture's
+ * rows. */
 START_TEST(a_cut_picture_gives_no_rows_to_text) {
     fr_reference r;
     fr_session *session;
@@ -400,7 +400,7 @@ START_TEST(a_cut_picture_gives_no_rows_to_text) {
 }
 END_TEST
 
-/* Makes a folder with a model in which only half of each head's values rotate. The test removes the folder. */
+/* Makes a folder with a model in which only half of each head's values rotate. The caller removes the folder. */
 static const char *make_partial(void) {
     static char folder[64];
     char command[512];
@@ -447,7 +447,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* llama.cpp's file has the rows of queries and keys in another order. It must be the same text model and MTP layer. */
+/* llama.cpp's file has the rows of queries and keys in another order. Its text model and MTP layer must still give the
+ * same results. */
 START_TEST(gguf_is_the_same_model) {
     fr_reference r;
     fr_model *model;
@@ -516,8 +517,8 @@ static void compare_models(const char *expected_path, const char *path) {
     fr_reference_close(&r);
 }
 
-/* forerun quantize must order the rows of queries and keys as readers of the file expect. The folders have heads of 32
- * values, heads of 20, and heads of 32 of which 16 rotate. */
+/* When `forerun quantize` writes a file, it must order the rows of queries and keys as readers of the file expect. The
+ * folders have heads of 32 values, heads of 20 values, and heads of 32 values of which 16 rotate. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     char path[64];
     const char *folders[] = {FOLDER, FR_TEST_MODELS "glm-ocr-odd", make_partial()};
@@ -535,8 +536,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The reference was computed with float activations, but the library quantizes activations to 8 bits. The mean
- * difference of the logits was 0.037 when measured; the logits have a range of 22. */
+/* The reference was computed with float activations, but the engine quantizes activations to 8 bits. The measured mean
+ * difference of the logits is 0.037, and the logits have a range of 22. */
 START_TEST(quantized_logits) {
     fr_reference r;
     fr_model *model;
@@ -572,8 +573,8 @@ START_TEST(quantized_logits) {
 }
 END_TEST
 
-/* This model has gate and up in one matrix, and its MTP layer uses the model's head. Both matrices are packed, in the
- * file or when the model is loaded, and run by quantized kernels. */
+/* This model has gate and up in one matrix, and its MTP layer uses the model's head. This matrix and the head are
+ * packed, either in the file or when the model is loaded, and quantized kernels run them. */
 START_TEST(quantized_text_is_one_answer) {
     static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512}, depths[] = {3, 1, 15, 7, 2};
     enum { COUNT = 200 };
@@ -621,13 +622,13 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
 typedef struct speculation {
     size_t prompt;
     int64_t depth;
-    bool again; /* the text repeats the prompt's ids in its middle */
+    bool again; /* in the middle of the text the prompt's ids come again */
 } speculation;
 
 static const speculation speculations[] = {{2, 3, false}, {4, 1, false}, {4, 7, true}, {PICTURE_PROMPT, 3, false}};
 
 /* Runs 50 rounds with wrong drafts at every depth. Then a fresh session gets the whole text as one prompt, in other
- * chunks. Both sessions' MTP layers must have the same keys and values. */
+ * chunks. The MTP layers of both sessions must have the same keys and values. */
 START_TEST(the_mtp_cache_is_that_of_the_text) {
     const speculation *how = &speculations[_i];
     enum { ROUNDS = 50, CONTEXT = 512 };
@@ -674,8 +675,8 @@ START_TEST(the_mtp_cache_is_that_of_the_text) {
 }
 END_TEST
 
-/* The drafter runs, but scripted drafts replace its own. In each round they are wrong at another depth. Text and cache
- * must be as without rejections. */
+/* The drafter runs, but scripted drafts replace its drafts. In each round the scripted drafts are wrong from another
+ * depth on. The text and the cache must be the same as without rejections. */
 START_TEST(rejection_at_every_depth_leaves_no_trace) {
     enum { TEXT = 200 };
     fr_reference r;
@@ -722,8 +723,8 @@ static void compare_with_fresh(fr_session *session, const fr_reference *r, const
     fr_session_close(fresh);
 }
 
-/* The MTP layer's cache must be that of the text after each of these: a truncation, another prompt that begins alike,
- * and saving and restoring. */
+/* The MTP layer's cache must be that of the current text after each of three events: a truncation, another prompt with
+ * the same beginning, and saving with restoring. */
 START_TEST(turns_leave_the_mtp_cache_that_of_the_text) {
     fr_reference r;
     fr_session *session;

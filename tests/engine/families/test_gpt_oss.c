@@ -1,9 +1,10 @@
-/* Tests gpt-oss with experts in MXFP4 (tests/references/gpt_oss_mx.py): the published form, which has codes and
- * exponents in separate tensors, and llama.cpp's GGUF file of it. test_dense.c tests it with float experts.
+/* Tests gpt-oss with experts in MXFP4 (tests/references/gpt_oss_mx.py). One model is in the published form, which has
+ * codes and exponents in separate tensors. The other is llama.cpp's GGUF file of it. test_dense.c tests gpt-oss with
+ * float experts.
  *
- * With such weights the rows of activations are quantized, so logits differ from transformers' by about a hundredth.
- * Two tests show all the same that each 4-bit code is in its place. The same weights decoded to float32 keep the bound
- * of all float models, and the folder and the file give the same bits. */
+ * With MXFP4 weights the engine quantizes the rows of activations, so logits differ from transformers' by about a
+ * hundredth. Two tests show nevertheless that each 4-bit code is in its place. The same weights decoded to float32 keep
+ * the bound of all float models, and the folder and the file give the same bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static fr_rows logits_of(const char *path, const char *isa, int threads, int chu
     return rows;
 }
 
-/* Returns the root mean square of the difference, divided by that of the expected values. */
+/* Returns the root mean square of the logits' differences, divided by the root mean square of the expected logits. */
 static double apart(const float *got) {
     double difference = 0, all = 0;
     for (size_t i = 0; i < count * vocab; i++) {
@@ -94,8 +95,8 @@ START_TEST(decoded_weights_have_the_references_logits) {
 }
 END_TEST
 
-/* Two folders must give the bits of the file: the published form, and what mlx-lm saves of it
- * (tests/references/gpt_oss_mlx.py). */
+/* Two folders must give the same bits as the file: the published form, and the form in which mlx-lm saves the published
+ * one (tests/references/gpt_oss_mlx.py). */
 START_TEST(a_folder_is_the_file) {
     fr_rows file = logits_of(FILE_, NULL, 1, 64), of_folder = logits_of(_i ? MLX : FOLDER, NULL, 3, 7);
     fr_rows_expect_same(&of_folder, &file);
@@ -118,8 +119,8 @@ START_TEST(every_instruction_set_gives_one_answer) {
 }
 END_TEST
 
-/* Replaces names, types and shapes in the header of model.safetensors by others of the same length. The error line
- * must name the tensor that is missing or has the wrong shape. */
+/* Damages to model.safetensors: names, types and shapes in its header are replaced by others of the same length. The
+ * error line must name the tensor that is missing or has the wrong shape. */
 static const struct {
     const char *from, *to, *says;
 } damages[] = {

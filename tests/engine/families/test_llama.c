@@ -1,5 +1,6 @@
-/* Tests Llama: llama.cpp's GGUF files against transformers with the same weights; that every way of running gives one
- * answer; and the configurations and tensors that are refused. test_reference.c compares folders with transformers. */
+/* Tests Llama. llama.cpp's GGUF files must give the logits that transformers gives with the same weights. Every way of
+ * running must give one answer. Some configurations and tensors must be refused. test_reference.c compares folders with
+ * transformers. */
 /* suite: threads */
 #include <check.h>
 #include <jansson.h>
@@ -42,7 +43,7 @@ static void remove_folder(void) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Converts a file or a folder to a GGUF file of float32, and opens that. */
+/* Converts a file or a folder to a GGUF file of type float32, and opens the new file. */
 static fr_model *open_decoded(const char *path) {
     fr_model *model;
     const fr_lab_quantization how = {.type = "f32", .pure = true};
@@ -123,8 +124,8 @@ START_TEST(a_file_says_what_the_reference_says) {
 }
 END_TEST
 
-/* The second folder has biases, heads of width 22 and positions scaled by one factor. Another folder scales positions
- * as Llama 3 does. */
+/* The second folder has biases, heads of width 22, and positions scaled by one factor. One of the other folders scales
+ * positions as Llama 3 does. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     static const char *const folders[] = {MODELS "llama", MODELS "llama-odd", MODELS "llama-fp8"};
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
@@ -155,10 +156,10 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The keys of a file that scale rotary positions. NULL or 0: the file lacks the key. */
+/* The keys of a file that scale rotary positions. If a value is NULL or 0, the file lacks its key. */
 typedef struct scaling {
     const char *type;
-    float factor, older; /* older: the factor under the older key's name */
+    float factor, older; /* older: the factor that the file has under the key's older name */
 } scaling;
 
 static scaling said;
@@ -176,7 +177,7 @@ static void copy_scaled(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* Returns the logits after a prompt, from a file with these scaling keys. */
+/* Returns the logits after a prompt. The model is a file with these scaling keys. */
 static fr_rows logits_scaled(scaling how) {
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
     enum { COUNT = sizeof prompt / sizeof *prompt };
@@ -222,8 +223,8 @@ static double number_of(const fr_options *options, fr_option option) {
     return number;
 }
 
-/* The keys are llama.cpp's (gguf-py's constants). A value is ignored if it is not a number or is outside its option's
- * range. */
+/* A file may recommend settings for sampling. The keys are those of llama.cpp (gguf-py's constants). A value is ignored
+ * if it is not a number or is outside the range of its option. */
 START_TEST(files_recommend_how_to_sample) {
     fr_model *model;
     int64_t whole;
@@ -255,12 +256,12 @@ START_TEST(files_recommend_how_to_sample) {
 }
 END_TEST
 
-/* Rotary positions must be scaled by llama.cpp's rules (src/llama-model.cpp). If the file gives no type of scaling,
- * the scaling is linear. If the newer key of the factor is missing, the older key counts. */
+/* Rotary positions must be scaled by llama.cpp's rules (src/llama-model.cpp). If the file does not give the type of
+ * scaling, the scaling is linear. If the factor's newer key is missing, the factor is read from the older key. */
 START_TEST(positions_are_scaled_without_a_type) {
     static const struct {
         scaling said;
-        bool scaled; /* positions must be scaled by 4 */
+        bool scaled; /* true: positions must be scaled by 4 */
     } files[] = {{{NULL, 4, 0}, true},     {{NULL, 0, 4}, true},    {{NULL, 4, 8}, true},
                  {{"linear", 0, 4}, true}, {{NULL, 1, 0}, false},   {{NULL, 1, 4}, false},
                  {{"none", 4, 0}, false},  {{"none", 0, 4}, false}, {{"linear", 0, 0}, false}};

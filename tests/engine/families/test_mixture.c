@@ -1,4 +1,4 @@
-/* Tests mixtures of experts. Folders and their GGUF files are the same models, and every way of running gives one
+/* Tests mixtures of experts. A folder and its GGUF file must be the same model, and every way of running must give one
  * answer. Wrong routers, names and configurations are refused. test_reference.c compares folders with transformers. */
 #include <check.h>
 #include <jansson.h>
@@ -66,8 +66,8 @@ static fr_rows room(const fr_model *model, size_t rows) {
     return (fr_rows){malloc(capacity * sizeof(float)), 0, capacity};
 }
 
-/* Returns the answer of a model. mtp: a file with only an MTP layer; NULL: the model's own layer drafts, if it has
- * one. */
+/* Returns the answer of a model. `mtp` is the path of a file with only an MTP layer, which then drafts. If it is NULL
+ * and the model has an MTP layer, that layer drafts. */
 static answer answer_beside(const char *path, const char *mtp) {
     fr_model *model;
     fr_drafter *drafter = NULL;
@@ -94,9 +94,8 @@ static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-o
                                       MODELS "glm4-moe-fp8"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
-/* In the GGUF file the experts' matrices are stacked, and fused ones are split. The logits must have the same bits as
- * the folder's: float32 keeps every weight, and FP8 weights are rounded only once, as they are when the folder is
- * loaded. */
+/* The GGUF file stacks the experts' matrices and splits fused matrices. Its logits must have the same bits as the
+ * folder's: float32 keeps every weight, and FP8 weights are rounded only once, just as when the folder is loaded. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     write_gguf(folders[_i], "f32", true);
     answer folders_own = answer_of(folders[_i]), files = answer_of(in_folder("model.gguf"));
@@ -111,8 +110,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Compares every prompt's logits with the reference's, within a tighter bound than that of test_reference.c for all
- * families. */
+/* Compares the logits of every prompt with the reference. The bound is tighter than the bound of test_reference.c,
+ * which holds for all families. */
 START_TEST(logits_are_within_a_part_of_their_scale) {
     fr_reference r;
     fr_session *session;
@@ -138,7 +137,7 @@ START_TEST(logits_are_within_a_part_of_their_scale) {
 }
 END_TEST
 
-/* The MTP layer's table and head may be copies of the model's. Then memory must not hold them a second time. */
+/* The MTP layer's table and head may be copies of the model's. In this case memory must hold them only once. */
 START_TEST(copies_are_not_held_twice) {
     static const struct {
         const char *folder;
@@ -169,8 +168,9 @@ END_TEST
 #define TABLE "nextn.embed_tokens.weight"
 #define HEAD  "nextn.shared_head_head.weight"
 
-/* A change of the MTP layer's tensors NORM, TABLE and HEAD, in this order. NULL leaves one out; a name makes it a copy
- * of that tensor. With `backwards`, the rows of matrices are copied in reverse order. */
+/* A change of the MTP layer's tensors NORM, TABLE and HEAD, in this order. If from[i] is NULL, tensor i is left out.
+ * Otherwise tensor i becomes a copy of the tensor from[i]. If `backwards` is true, the rows of matrices are copied in
+ * reverse order. */
 typedef struct change {
     const char *from[3];
     bool backwards;
@@ -205,7 +205,7 @@ static void copy_changed(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* Returns the answer of a copy of model.gguf with this change. */
+/* Returns the answer of a copy of model.gguf to which this change is applied. */
 static answer answer_changed(change how) {
     char from[128];
     changed = how;
@@ -225,11 +225,11 @@ static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen3
                                        MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd",
                                        MODELS "qwen3-next-odd",    MODELS "exaone-moe-mtp", MODELS "ling-odd",
                                        MODELS "ling3-odd",         MODELS "nemotron-3-mtp"};
-/* The last three models of with_mtp, of Ling and Nemotron, have a norm of their own. So the tests in which norms are
- * shared leave these three out. */
+/* The last three models of with_mtp (Ling's and Nemotron's) have an MTP layer with its own norm. So the tests in which
+ * the layer shares the model's norm leave out these three. */
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 3 };
 
-/* An MTP layer without a norm, a table or a head of its own uses the model's, as in llama.cpp. */
+/* If a file has no norm, table or head for the MTP layer, the layer uses the model's, as in llama.cpp. */
 START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{NULL}, false});
@@ -241,8 +241,8 @@ START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
 }
 END_TEST
 
-/* A head with the model's rows in reverse order must score the ids in reverse order. A table in reverse order must
- * change the drafts. */
+/* If the MTP layer's head has the model's rows in reverse order, it must score the ids in reverse order. If its table
+ * has the rows in reverse order, the drafts must change. */
 START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{"output_norm.weight", NULL, NULL}, true});
@@ -259,8 +259,8 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
 }
 END_TEST
 
-/* ERNIE 4.5's largest model was published with a turned mtp_linear_proj. Its MTP layer is left out, and the rest runs.
- * Any other wrong shape is refused. */
+/* ERNIE 4.5's largest model was published with a transposed mtp_linear_proj. The engine leaves out its MTP layer and
+ * runs the rest. Any other wrong shape is refused. */
 START_TEST(an_mtp_layer_whose_projection_is_turned_is_left_out) {
     static const char name[] = MODELS "ernie4.5-moe-mtp";
     static const char linear[] = "linear_proj.0.weight\":{\"dtype\":\"BF16\",\"shape\":";
@@ -291,8 +291,8 @@ START_TEST(an_mtp_layer_whose_projection_is_turned_is_left_out) {
 }
 END_TEST
 
-/* Copies the tensors that llama.cpp's converter writes with --mtp: those of the MTP layer, which is the last one, and
- * those of the model that it needs for its scores. */
+/* Copies the tensors that llama.cpp's converter writes with --mtp. These are the tensors of the MTP layer, which is the
+ * last layer, and the model's tensors that the MTP layer needs for its scores. */
 static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     size_t last = 0, block;
     for (size_t i = 0; i < all->count; i++)
@@ -307,8 +307,9 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The folder's own MTP layer is written to a file, with GGUF's names and order of rows. The file's drafts must be the
- * folder's, bit for bit. In GLM-OCR the order of rows differs from the folder's, so sums round differently there. */
+/* The folder's MTP layer is written to a file of its own, with GGUF's names and order of rows. The drafts from this
+ * file must be the folder's, bit for bit. GLM-OCR is an exception: the file has the rows in another order than the
+ * folder, so sums round differently. */
 START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     char from[128];
     write_gguf(with_mtp[_i], "f32", true);
@@ -326,8 +327,8 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
 }
 END_TEST
 
-/* Copies GLM-OCR's file with the two values of each rotary pair next to each other. GLM-OCR's folder has the values in
- * this order, and so have llama.cpp's files of models whose rotary pairs are not divided into sections. */
+/* Copies GLM-OCR's file with the two values of each rotary pair next to each other. GLM-OCR's folder has this order
+ * too. llama.cpp's files have it for models whose rotary pairs are not divided into sections. */
 static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     enum { HEAD_DIM = 20 };
     for (size_t i = 0; i < all->count; i++) {
@@ -349,8 +350,8 @@ static void write_in_pairs(const char *name, const char *as) {
     fr_gguf_hide_key(in_folder(as), in_folder(as), "glm4.rope.dimension_sections");
 }
 
-/* A head's rotary pairs may lie next to each other or in two halves. A target and a file with its MTP layer may differ
- * in this. */
+/* The values of a head's rotary pairs may be next to each other, or in the two halves of the head. A target and a file
+ * with its MTP layer may use different orders. */
 START_TEST(an_mtp_layers_file_says_how_its_own_rows_stand) {
     static const char *const targets[] = {NULL, "model.gguf", "pairs.gguf"}; /* NULL: the folder */
     static const char *const layers[] = {"changed.gguf", "changed-pairs.gguf"};
@@ -375,7 +376,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
-/* One way of running a model. The text is sampled, so that it depends on every logit. */
+/* One way of running a model. The text is sampled, because a sampled text depends on every logit. */
 typedef struct manner {
     const char *path, *isa, *method;
     int threads, chunk;
@@ -432,8 +433,8 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* Experts are packed in tiles, in the file or when they are loaded. Here up to seven threads share matrices of only
- * two tiles. */
+/* The experts' weights are packed in tiles, either in the file or when they are loaded. Here up to seven threads share
+ * matrices that have only two tiles. */
 START_TEST(packed_experts_give_one_answer) {
     write_gguf(folders[_i], "q4_0", false);
     FILE *out = fopen(in_folder("packed.gguf"), "wb");
@@ -508,7 +509,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* Ling 2.0's modeling file makes no shared experts if num_shared_experts is null, so nothing reads their tensors. */
+/* If num_shared_experts is null, Ling 2.0's modeling file makes no shared experts, so nothing reads their tensors. */
 START_TEST(null_means_no_shared_experts) {
     fr_changed_folder none;
     fr_model *model = NULL;
@@ -519,8 +520,8 @@ START_TEST(null_means_no_shared_experts) {
 }
 END_TEST
 
-/* Writes a model's file with each `from` in its header replaced by `to`, which has the same length. Value 3 of the
- * BF16 tensor `nan` becomes NaN. NULL leaves a change out. */
+/* Writes a copy of a model's file. In its header each `from` is replaced by `to`, which has the same length. Value 3 of
+ * the BF16 tensor named `nan` becomes NaN. If `from` or `nan` is NULL, this change is left out. */
 static void write_changed(const char *name, const char *from, const char *to, const char *nan) {
     char path[128];
     fr_map map;
@@ -550,7 +551,7 @@ static void write_changed(const char *name, const char *from, const char *to, co
 
 static const struct {
     const char *from, *to, *line;
-    bool drafter; /* the fault is in the MTP layer, so the model opens and the drafter is refused */
+    bool drafter; /* true: the fault is in the MTP layer, so the model opens and the drafter is refused */
 } names[] = {
     {EXPERTS "3.up_proj.weight\"", EXPERTS "x.up_proj.weight\"", "tensor " EXPERTS "3.up_proj.weight is missing",
      false},
@@ -564,7 +565,7 @@ static const struct {
     {"model.layers.2.mlp.experts.1.up_proj.weight\"", "model.layers.2.mlp.experts.9.up_proj.weight\"",
      "tensor model.layers.2.mlp.experts.1.up_proj.weight is missing", true},
     {"model.layers.2.enorm.weight\"", "model.layers.2.anorm.weight\"", "model.layers.2.anorm.weight", false},
-    /* these tensors belong to quantizations that the configuration doesn't mention */
+    /* these tensors belong to quantized weights, but the configuration does not mention a quantization */
     {"model.layers.0.input_layernorm.weight\"", "model.layers.0.inproj.pre_quant_scale\"",
      "tensor model.layers.0.inproj.pre_quant_scale: its weights' quantization is not built", false},
     {"model.layers.0.self_attn.q_proj.weight\"", "model.layers.0.self_attn.pproj.qweight\"",
@@ -587,7 +588,7 @@ START_TEST(a_name_that_is_missing_or_too_many_is_told) {
 }
 END_TEST
 
-/* A NaN in a router's matrix must end in an error line, also if the expert of that row would not be chosen. */
+/* A NaN in a router's matrix must give an error line, even if the router would not choose the expert of that row. */
 START_TEST(nan_in_a_router_ends_in_a_line) {
     fr_model *model;
     fr_session *session;
@@ -606,7 +607,7 @@ START_TEST(nan_in_a_router_ends_in_a_line) {
 END_TEST
 
 /* A forward pass reads the experts once, however many rows it has. So a mixture runs its prompt in longer chunks if no
- * other session would have to wait for them. */
+ * other session would have to wait meanwhile. */
 START_TEST(a_prompts_forwards_are_longer_alone) {
     static const struct {
         const char *name;
@@ -631,8 +632,8 @@ END_TEST
 
 #define GATED MODELS "qwen35-moe-odd"
 
-/* Writes the model with shared experts that give 0 (`there`), or with shared experts of width 0. In the second form
- * their tensors are renamed to a vision encoder's, which are ignored. */
+/* Writes a model with shared experts. If `there` is true, the shared experts have weights that give 0. Otherwise they
+ * have width 0, and their tensors are renamed to those of a vision encoder, which are ignored. */
 static void write_gated(bool there) {
     fr_map map;
     size_t length = 0;
@@ -668,8 +669,8 @@ static void write_gated(bool there) {
     free(bytes);
 }
 
-/* If the shared experts have width 0, their gate is ignored. The logits of the file differ slightly, because it stores
- * logarithms of the decays, which round differently. */
+/* If the shared experts have width 0, their gate is ignored. The logits of the GGUF file differ slightly from the
+ * folder's, because the file stores logarithms of the decays, which are rounded differently. */
 START_TEST(gated_experts_of_width_0_are_none) {
     write_gated(true);
     answer silent = answer_of(folder);

@@ -1,14 +1,14 @@
-/* Tests quantized files against llama.cpp on the same files (tests/data/quantized, by
- * tests/references/quantized_logits.py): Qwen3.5, its mixture, DeepSeek-V3, GLM-4.5 and Qwen3-MoE in Q8_0, Q4_0 and
- * Q4_K.
+/* Compares quantized files with llama.cpp running the same files (tests/data/quantized, made by
+ * tests/references/quantized_logits.py). The models are Qwen3.5, its mixture, DeepSeek-V3, GLM-4.5 and Qwen3-MoE in
+ * Q8_0, Q4_0 and Q4_K.
  *
- * Both engines quantize rows of activations, each in its own way. So three sets of logits are compared: ours,
- * llama.cpp's, and exact ones, from the same weights decoded to float32. Ours may be about as far from the exact ones
- * as llama.cpp's are. test_reference.c compares the exact ones with transformers.
+ * Both engines quantize rows of activations, each in its own way. So three sets of logits are compared: forerun's,
+ * llama.cpp's, and exact ones, which are computed from the same weights decoded to float32. forerun's logits may be
+ * about as far from the exact ones as llama.cpp's are. test_reference.c compares the exact logits with transformers.
  *
- * In some rows rounding chooses another expert. The row with the median difference is compared, so these rows don't
- * count. The ids were chosen so that this happens in neither engine at an early row, because it would change all rows
- * after it. */
+ * In some rows rounding chooses another expert. To ignore these rows, the test compares the row with the median
+ * difference. If another expert were chosen in an early row, all later rows would change. So the ids were selected such
+ * that this happens in neither engine. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -81,8 +81,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Calculates for each row the mean difference of a and b, divided by the range of b. Returns the median of all
- * rows. */
+/* Computes for each row the mean difference of a and b, divided by the range of b. Returns the median over all rows. */
 static double apart(const float *a, const float *b, size_t vocab) {
     double rows[IDS];
     for (size_t r = 0; r < IDS; r++) {

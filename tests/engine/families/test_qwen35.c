@@ -1,7 +1,7 @@
-/* Tests Qwen3.5 and Qwen3-Next. llama.cpp's converter made files of the fixtures' folders
- * (tests/references/converted.py). The converter's files must give transformers' logits, and our files must have the
- * same tensors as the converter's. MTP layers are read from files of their own. Wrong configurations, names and files
- * are refused. test_reference.c compares folders with transformers. */
+/* Tests Qwen3.5 and Qwen3-Next. llama.cpp's converter made GGUF files of the fixtures' folders
+ * (tests/references/converted.py). The converter's files must give transformers' logits, and forerun's files must have
+ * the same tensors as the converter's. MTP layers are read from files of their own. Wrong configurations, names and
+ * files are refused. test_reference.c compares folders with transformers. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,7 @@ static const char *folder_of(const char *name) {
 
 static const char *file_of(const char *name) {
     static char path[128];
-    static const char most[] = "qwen35-"; /* the names of most fixtures begin with this, and the names of their files
-                                           * leave it out */
+    static const char most[] = "qwen35-"; /* the file of a fixture whose name begins with this is named without it */
     bool shorter = strncmp(name, most, sizeof most - 1) == 0;
     snprintf(path, sizeof path, FILES "%s.gguf", shorter ? name + sizeof most - 1 : name);
     return path;
@@ -65,8 +64,8 @@ static void quantize(const char *path, const char *type) {
     fclose(out);
 }
 
-/* Compares decays, which are negative exponentials. Ours are computed in double precision, so as floats they may
- * differ from the converter's by one unit in the last place. */
+/* Compares decays, which are negative exponentials. forerun computes them in double precision, so when they are rounded
+ * to floats they may differ from the converter's by one unit in the last place. */
 static void compare_decays(const fr_tensor *ours, const fr_tensor *theirs) {
     const int32_t *a = ours->data, *b = theirs->data;
     for (size_t i = 0; i < ours->bytes / sizeof *a; i++)
@@ -87,8 +86,8 @@ static void compare_tensors(const fr_checkpoint *ours, const fr_checkpoint *thei
     }
 }
 
-/* Compares the keys of two files. Some keys are only in the converter's file: a name, and the interval of attention
- * layers, which these folders don't have. */
+/* Compares the keys of two files. Two kinds of keys may be only in the converter's file: a name, and the interval of
+ * attention layers. forerun does not write the interval, because these folders do not have it. */
 static void compare_keys(const fr_checkpoint *ours, const fr_checkpoint *theirs) {
     static const char *const own[] = {"general.name", "qwen35.full_attention_interval",
                                       "qwen35moe.full_attention_interval", "qwen3next.full_attention_interval"};
@@ -121,8 +120,8 @@ START_TEST(a_folder_becomes_the_converters_file) {
 }
 END_TEST
 
-/* llama-quantize gives more bits to the value matrix of some attention layers. The fused matrix of a DeltaNet layer
- * counts as such a matrix. */
+/* llama-quantize gives more bits to the value matrix of some attention layers. It treats the fused matrix of a DeltaNet
+ * layer in the same way. */
 START_TEST(values_have_more_bits_in_some_layers) {
     static const char *const matrices[] = {"blk.0.attn_qkv.weight", "blk.1.attn_qkv.weight", "blk.2.attn_qkv.weight",
                                            "blk.3.attn_v.weight", "blk.4.attn_v.weight"};
@@ -145,7 +144,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- logits */
 
-/* Generates greedy text, with drafts if there is a drafter. Returns how many drafts were accepted. */
+/* Generates greedy text. If there is a drafter, the text is generated with drafts. Returns how many drafts were
+ * accepted. */
 static size_t generate(const fr_model *model, const fr_drafter *drafter, const int32_t *prompt, size_t count,
                        int32_t *ids, size_t wanted) {
     size_t stood = 0;
@@ -162,8 +162,8 @@ static size_t generate(const fr_model *model, const fr_drafter *drafter, const i
     return stood;
 }
 
-/* Compares the logits of all prompts and the greedy text with the reference's. drafter: NULL to generate without
- * drafts. */
+/* Compares the logits of all prompts, and the greedy text, with the reference. If `drafter` is NULL, the text is
+ * generated without drafts. */
 static void check_against(const fr_reference *r, const fr_model *model, const fr_drafter *drafter) {
     json_t *prompts = json_object_get(r->info, "prompts"), *text;
     fr_session *session;
@@ -195,8 +195,8 @@ static void check_against(const fr_reference *r, const fr_model *model, const fr
     ck_assert_uint_gt(index, 0);
 }
 
-/* The folder stores the value heads of one key head next to each other; the file interleaves them. Both must give the
- * reference's logits. */
+/* In the folder, the value heads that share a key head are next to each other. In the file they are interleaved. Both
+ * must give the reference's logits. */
 START_TEST(folders_and_files_have_the_references_logits) {
     fr_reference r;
     fr_model *file;
@@ -212,9 +212,9 @@ START_TEST(folders_and_files_have_the_references_logits) {
 }
 END_TEST
 
-/* FP8 codes are converted to other types. As float32, the file must give the reference's logits, which shows that
- * codes, scales and the order of heads are right. With fewer bits the text is another one. It must still be the same
- * with the MTP layer's drafts as without drafts. */
+/* FP8 codes are converted to other types. As float32 the file must give the reference's logits; this shows that codes,
+ * scales and the order of heads are right. With fewer bits the text may differ from the reference's. It must still be
+ * the same with the MTP layer's drafts as without drafts. */
 START_TEST(codes_become_files_of_any_type) {
     static const char *const types[] = {"f32", "q8_0", "q4_0"};
     fr_reference r;
@@ -251,8 +251,8 @@ START_TEST(an_mtp_layer_drafts_from_a_file_of_its_own) {
     require(fr_drafter_open(FILES "tied-mtp.gguf", trunk, NULL, &drafter));
     check_against(&r, trunk, drafter);
     fr_drafter_close(drafter);
-    require(fr_drafter_open(FILES "tied-mtp.gguf", r.model, NULL, &drafter)); /* the MTP layer's file also serves the
-                                                                               * model in a folder */
+    /* a model in a folder can also use the MTP layer of a file */
+    require(fr_drafter_open(FILES "tied-mtp.gguf", r.model, NULL, &drafter));
     check_against(&r, r.model, drafter);
     fr_drafter_close(drafter);
     fr_model_close(trunk);
@@ -287,7 +287,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- changed files */
 
-/* Copies a file and replaces a text wherever it occurs by another of the same length. */
+/* Copies a file. In the copy, each occurrence of `text` is replaced by `instead`, which has the same length. */
 static void copy_changed(const char *from, const char *name, const char *text, const char *instead) {
     size_t size, length = strlen(text), found = 0;
     char *bytes = fr_load_text(from, &size);
@@ -302,7 +302,7 @@ static void copy_changed(const char *from, const char *name, const char *text, c
     free(bytes);
 }
 
-/* Opens the changed model and its MTP layer. */
+/* Opens the changed model and then its MTP layer. Returns the first failure. */
 static fr_status open_both(const char *path) {
     fr_model *model;
     fr_drafter *drafter = NULL;
@@ -313,7 +313,7 @@ static fr_status open_both(const char *path) {
     return status;
 }
 
-/* Renaming a tensor makes one tensor missing and another unknown. The error line must name one of the two. */
+/* When a tensor is renamed, one tensor is missing and another is unknown. The error line must name one of the two. */
 START_TEST(a_tensor_that_is_missing_or_too_many_is_named) {
     static const char *const renamed[][4] = {
         {"qwen35-odd", "layers.0.linear_attn.dt_bias", "layers.0.linear_attn.xt_bias", "linear_attn."},
@@ -350,8 +350,8 @@ START_TEST(a_key_of_a_file_is_checked) {
 }
 END_TEST
 
-/* Older converters wrote an interval of attention layers and not each layer's kind. A file without the MTP layer does
- * not count it among its layers. */
+/* Older converters wrote an interval of attention layers instead of the kind of each layer. A file that leaves out the
+ * MTP layer does not count this layer in its number of layers. */
 START_TEST(an_older_file_tells_by_an_interval) {
     fr_model *model;
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.attention.recurrent_layers",
@@ -374,7 +374,8 @@ static const struct {
     const char *line; /* a part of the error line */
 } cases[] = {
     {"qwen35-odd", "{}", FR_OK, ""},
-    {"qwen35-odd", "{\"full_attention_interval\": 3}", FR_OK, ""}, /* the fixture's layer_types is used instead */
+    /* the fixture's layer_types has priority over this key */
+    {"qwen35-odd", "{\"full_attention_interval\": 3}", FR_OK, ""},
     {"qwen35-odd", "{\"layer_types\": null, \"full_attention_interval\": 2}", FR_INPUT, "layers.3."},
     {"qwen35-odd", "{\"layer_types\": null, \"full_attention_interval\": 0}", FR_INPUT, "full_attention_interval"},
     {"qwen35-odd", "{\"layer_types\": [\"full_attention\"]}", FR_INPUT, "not an array of 7"},
@@ -400,7 +401,8 @@ static const struct {
     {"qwen35-odd", "{\"rope_parameters\": {\"mrope_section\": [2, 2]}}", FR_INPUT, "mrope_section is not"},
     {"qwen35-odd", "{\"rope_parameters\": null, \"partial_rotary_factor\": 0.4, \"rope_theta\": 5000.0}", FR_OK, ""},
     {"qwen35-odd", "{\"rope_parameters\": []}", FR_INPUT, "rope_parameters"},
-    {"qwen35-odd", "{\"tie_word_embeddings\": true}", FR_OK, ""}, /* the folder has its own head */
+    /* the folder has its own head, so the key has no effect */
+    {"qwen35-odd", "{\"tie_word_embeddings\": true}", FR_OK, ""},
     {"qwen35-odd", "{\"architectures\": [\"Qwen3_5MoeForCausalLM\"]}", FR_INPUT, "mlp."},
     {"qwen35-moe-tied", "{\"tie_word_embeddings\": false}", FR_INPUT, "lm_head.weight is missing"},
     {"qwen35-odd", "{\"hidden_size\": null}", FR_INPUT, "the configuration asks for [517, 4096]"},
@@ -421,8 +423,8 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* Pictures are refused if the folder has no vision encoder. They are refused too if a file adds an encoder but the
- * tokenizer has no image token. */
+/* Pictures are refused if the folder has no vision encoder. They are also refused if the tokenizer has no image token,
+ * even when a file adds an encoder. */
 START_TEST(pictures_are_refused) {
     fr_model *model;
     fr_options *options = fr_options_new();

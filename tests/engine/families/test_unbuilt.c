@@ -1,6 +1,6 @@
 /* Tests the refusal of unsupported architectures (src/engine/families/architecture.c and families.c). A model is
- * refused with exit status 1. If its architecture is the reason, a second line names the page of the documents that
- * lists the supported ones. An unsupported drafter is refused with FR_UNBUILT and exit status 2. */
+ * refused with exit status 1. If the reason is its architecture, a second line names the page of the documentation that
+ * lists the supported ones. An unsupported drafter is refused with FR_UNBUILT, which is exit status 2. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Makes a model that has only its architecture's name: in the config.json of a folder, or as the key of a GGUF file.
- * The refusal reads no more. */
+/* Makes a model that states only the name of its architecture, in a folder's config.json or in a key of a GGUF file.
+ * The engine must refuse the model after reading only this name. */
 static const char *make_model(const char *architecture, bool gguf) {
     snprintf(path, sizeof path, "%s/%s", folder, gguf ? "model.gguf" : "config.json");
     if (gguf) {
@@ -57,9 +57,9 @@ static void expect(const char *line, int status, const char *says, bool listed) 
     fr_command_free(&c);
 }
 
-/* `listed`: a second line says where the supported architectures are listed. That line comes only if the error is about
- * the architecture. A folder of an unknown architecture may be a drafter's, so its tensors are looked for first, and
- * the error is that there are none. */
+/* `listed`: the error has a second line, which says where the supported architectures are listed. That line appears
+ * only if the error is about the architecture. A folder of an unknown architecture may contain a drafter. So the engine
+ * first looks for the folder's tensors, and the error is that there are none. */
 static const struct {
     const char *architecture, *says;
     int status;

@@ -1,6 +1,7 @@
-/* Tests attention that is divided among a team of threads. The bits must be the same however many threads share the
- * work, whether they divide queries or positions, in one split or several. The reference is one thread, whose kernel
- * joins partial results by itself (tests/kernels/check_kernels.c has its definition). */
+/* Tests attention whose work is divided among a team of threads. The bits must be the same however many threads share
+ * the work, whether they divide queries or positions, and whether they work in one or several splits. The expected bits
+ * are those of one thread, whose kernel joins partial results by itself. tests/kernels/check_kernels.c compares this
+ * kernel with its definition. */
 /* suite: quick threads neon */
 #include <check.h>
 #include <math.h>
@@ -14,13 +15,13 @@
 #include "tests/support/suite.h"
 
 /* A layer of `kv_heads` heads of width `head_dim`, and a batch of rows. Row r sees the positions up to last + r. If
- * `span` is not 0, it sees at most the last `span` of them. */
+ * `span` is not 0, row r sees at most the last `span` of these positions. */
 typedef struct batch {
     size_t kv_heads, head_dim, heads, rows;
     int64_t last;
     size_t span;
     fr_dtype type;
-    size_t latent; /* each value is the first `latent` numbers of its key; 0: values are stored by themselves */
+    size_t latent; /* each value is the first `latent` numbers of its key; if this is 0, values are stored separately */
 } batch;
 
 static const fr_kernels *kernels;
@@ -33,7 +34,8 @@ static void fill(float *x, size_t n) {
     }
 }
 
-/* Fills the positions that some row sees. All others keep the bytes of make_layer, which are NaN or huge numbers. */
+/* Fills the positions that at least one row sees. All other positions keep the bytes that make_layer has written, which
+ * are NaN or huge numbers. */
 static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows *rows) {
     float *row = malloc(b->head_dim * sizeof *row);
     for (size_t head = 0; head < b->kv_heads; head++)
@@ -45,7 +47,7 @@ static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows
     free(row);
 }
 
-/* Makes a layer with pages in random places of memory. Pages that no row sees are missing. */
+/* Makes a layer with pages at random places in memory. The layer has no pages for positions that no row sees. */
 static fr_kv_layer make_layer(const batch *b) {
     size_t blocks = fr_kv_blocks((size_t)b->last + b->rows);
     size_t row = fr_dtype_row_bytes(b->type, b->head_dim);
@@ -83,7 +85,7 @@ static size_t head_dim_of(const fr_attend_rows *rows) {
     return rows->batch->timelines[0]->layers[0].head_dim;
 }
 
-/* Runs the batch on a team of `threads`. */
+/* Runs the batch on a team of `threads` threads. */
 static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_machine machine;
     fr_plan plan;
@@ -103,8 +105,8 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_arena_close(&arena);
 }
 
-/* Limits of a batch with rows of several timelines. Each timeline has a layer of its own. All of these layers have the
- * same number of heads. */
+/* Limits of a batch with rows of several timelines. A timeline is the cached text of one session. Each timeline has its
+ * own layer, and all of these layers have the same number of heads. */
 enum { TIMELINES_MAX = 4, ROWS_MAX = 16, HEADS_MAX = 128 };
 
 typedef struct side_by_side {
@@ -147,7 +149,7 @@ static void close_side_by_side(side_by_side *s, const batch *batches, size_t cou
     free(s->q);
 }
 
-/* Runs rows first..first + count - 1 alone, on one thread. */
+/* Runs `count` rows from row `first` on by themselves, on one thread. */
 static void run_alone(const side_by_side *s, size_t first, size_t count, float *out) {
     fr_batch part = {.rows = s->rows + first, .count = count, .timelines = s->timelines};
     fr_attend_rows rows = s->attend;
@@ -156,8 +158,8 @@ static void run_alone(const side_by_side *s, size_t first, size_t count, float *
     run(&rows, 1, out);
 }
 
-/* Runs all timelines in one batch, on teams of several sizes. Compares each timeline's rows with the same rows run
- * alone. */
+/* Runs all timelines in one batch, on teams of several sizes. Compares each timeline's rows with the result of running
+ * only these rows. */
 static void check_teams(side_by_side *s, const batch *batches, size_t count) {
     static const size_t teams[] = {3, 8, 1, 2, 5, 13}; /* an emulator runs only the first two */
     size_t size = s->batch.count * s->attend.stride, some = fr_test_emulated() ? 2 : sizeof teams / sizeof *teams;
@@ -180,7 +182,8 @@ static void check_teams(side_by_side *s, const batch *batches, size_t count) {
     free(shared);
 }
 
-/* Compares the timelines' rows, first as they are, then with a cap on the scores and a sink for each head. */
+/* Compares the rows of all timelines twice: first as they are, then with a cap on the scores and a sink for each
+ * head. */
 static void check_batches(const batch *batches, size_t count) {
     side_by_side s;
     open_side_by_side(&s, batches, count);
@@ -211,9 +214,9 @@ START_TEST(any_team_gives_the_same_bits) {
 }
 END_TEST
 
-/* Latent attention has one KV head, and its values are the first part of its keys. Some cases have more heads per row
- * than the kernel takes at once, and some have few. In some cases the number of values is no multiple of any vector's
- * width. */
+/* Latent attention has one KV head, and its values are the first part of its keys. Some cases have few heads per row;
+ * others have more than the kernel processes at once. In some cases the number of values is not a multiple of any
+ * vector width. */
 START_TEST(latent_values_are_read_from_their_keys) {
     static const batch batches[] = {{1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
                                     {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},  {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},
@@ -223,7 +226,8 @@ START_TEST(latent_values_are_read_from_their_keys) {
 }
 END_TEST
 
-/* These contexts have more blocks than there is room for partial results, so they are attended in several splits. */
+/* There is room for a limited number of partial results. These contexts have more blocks than that, so attention runs
+ * over them in several splits. */
 START_TEST(long_contexts_are_joined_split_by_split) {
     if (!fr_test_emulated()) check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16, 0});
     if (!fr_test_emulated()) check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16, 0});

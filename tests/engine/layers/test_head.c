@@ -1,6 +1,6 @@
-/* Tests the LM head. The vocabulary is divided into pieces, and each piece among a team of threads. Every logit is
- * computed and capped once. The best id is the first of those with the largest logit, wherever pieces and threads
- * meet. A logit that is not finite invalidates only its own row.
+/* Tests the LM head. The vocabulary is divided into pieces, and the team of threads shares each piece. Every logit must
+ * be computed and capped once. The best id is the first id with the largest logit, even if equal logits are in
+ * different pieces or come from different threads. A logit that is not finite invalidates only its own row.
  *
  * The expected logits are known without a matrix product, because each row of activations selects one column of the
  * matrix and doubles it. */
@@ -28,7 +28,8 @@ static void run_share(void *context, const fr_team *team) {
     fr_head_rows(team, &head, context);
 }
 
-/* Runs the head for `rows` rows, whose activations make the logits of row r twice column r of the matrix. */
+/* Runs the head for `rows` rows. The activations are chosen so that the logits of row r are twice column r of the
+ * matrix. */
 static void run(size_t rows, size_t threads, int64_t *best) {
     fr_plan plan;
     fr_pool *pool;
@@ -99,8 +100,8 @@ START_TEST(every_logit_is_made_once) {
 }
 END_TEST
 
-/* The largest logit occurs several times: at neighbouring ids, in different pieces, and at ids of different
- * threads. */
+/* The largest logit occurs several times: at neighbouring ids, in different pieces, and at ids that different threads
+ * compute. */
 START_TEST(of_equals_the_first_is_best) {
     static const size_t places[] = {40000, 32768, 20016, 20015, 9000, 8191, 4096};
     cap = 0.0f;

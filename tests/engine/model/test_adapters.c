@@ -1,7 +1,7 @@
-/* Tests adapters (LoRA). fr_adapter_open and fr_session_set_adapters are compared with peft
- * (tests/references/adapters.py), on models and adapters in folders and in GGUF. No thread, instruction set, chunk,
- * draft or neighbour may change a bit. Sessions with different adapters share nothing. Files that don't fit are
- * refused by name. */
+/* Tests adapters (LoRA). The results of fr_adapter_open and fr_session_set_adapters are compared with peft
+ * (tests/references/adapters.py), for models and adapters in folders and in GGUF files. The bits must be the same for
+ * any number of threads, instruction set, chunk, draft and neighbouring session. Sessions with different adapters must
+ * not share cached rows. Files that don't fit are refused, and the error line names the fault. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 #define ADAPTERS "tests/data/adapters/"
 #define MODELS   "tests/data/models/"
 
-/* The cases. gguf: a GGUF file of the same model, made by llama.cpp, or NULL. adapter_gguf: the adapter has a GGUF
- * file too. */
+/* The cases. `gguf` is a GGUF file of the same model that llama.cpp made, or NULL. If `adapter_gguf` is true, the
+ * adapter has a GGUF file too. */
 static const struct {
     const char *adapter, *model, *gguf;
     bool adapter_gguf;
@@ -50,7 +50,7 @@ static fr_options *settings(const char *isa, int threads, int chunk) {
     return options;
 }
 
-/* Steps until `count` ids are there. */
+/* Runs steps until `count` ids have been generated. */
 static void generate(fr_session *session, const int32_t *prompt, size_t prompt_count, int32_t *ids, size_t count) {
     require(fr_session_set_prompt(session, prompt, prompt_count));
     for (size_t at = 0, got; at < count; at += got) {
@@ -72,7 +72,7 @@ static json_t *reference_of(const char *adapter, int32_t **ids, size_t *count, i
     return info;
 }
 
-/* Makes room for the logits of `count` ids. */
+/* Allocates room for the logits of `count` ids. */
 static fr_rows room_for(const fr_model *model, size_t count) {
     fr_rows rows = {.capacity = count * (size_t)fr_model_fact(model, FR_FACT_VOCAB)};
     rows.values = malloc(rows.capacity * sizeof *rows.values);
@@ -163,7 +163,8 @@ static void run_alone(const char *model_path, const char *adapter_path, fr_optio
     fr_options_free(options);
 }
 
-/* The models whose bits are compared: a block-quantized one, a float one and a mixture, each with an adapter. */
+/* The models whose bits are compared: one quantized in blocks, one with float weights and one mixture. Each has an
+ * adapter. */
 static const char *const answered[][2] = {{"tests/data/llama/q4_0.gguf", ADAPTERS "llama"},
                                           {MODELS "qwen35-odd", ADAPTERS "deltanet"},
                                           {MODELS "qwen3-moe-odd", ADAPTERS "experts"}};
@@ -222,7 +223,7 @@ static void close_crowd(crowd *c) {
     fr_options_free(c->options);
 }
 
-/* Steps all sessions together until each has TEXT ids. */
+/* Runs steps of all sessions together until each session has generated TEXT ids. */
 static void run_crowd(crowd *c, int32_t text[CROWD][TEXT]) {
     int32_t prompt[PROMPT];
     size_t at[CROWD] = {0};
@@ -265,8 +266,8 @@ START_TEST(rows_of_other_adapters_lie_side_by_side) {
         fr_session_close(alone);
         for (size_t j = 0; j < i; j++) ck_assert_mem_ne(text[i], text[j], sizeof ids);
     }
-    /* So far no session has found a prefix, because no two have the same adapters. Now each session takes the adapters
-     * of the next session, and must find the prefix of that session. */
+    /* So far no session has reused another's prefix, because any two sessions have different adapters. Now each session
+     * gets the adapters of the next session, so it must find that session's prefix. */
     for (size_t i = 0; i < CROWD; i++) {
         double reused = fr_session_stat(c.sessions[i], FR_STAT_REUSED_TOKENS);
         ck_assert_double_eq(reused, 0);
@@ -307,7 +308,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- refusals */
 
-/* Writes an adapter with the two tensors of one matrix. */
+/* Writes an adapter that has only the two tensors of one matrix. */
 static void write_adapter(const char *folder, const char *config, const char *tensors, size_t bytes,
                           const float *values) {
     char path[256];
@@ -331,7 +332,8 @@ static void write_adapter(const char *folder, const char *config, const char *te
     "]}, \"" name ".lora_B.weight\": {\"dtype\": \"F32\", \"shape\": [" b_rows ", " b_cols                            \
     "], \"data_offsets\": [" split ", " end "]}}"
 
-/* The tensors of one matrix of qwen3-odd, under a prefix. */
+/* The header entries of the two adapter tensors for one matrix of qwen3-odd. Each tensor's name begins with
+ * `prefix`. */
 #define K_PROJ(prefix, begin, split, end)                                                              \
     "\"" prefix "layers.0.self_attn.k_proj.lora_A.weight\": {\"dtype\": \"F32\", \"shape\": [1, 60], " \
     "\"data_offsets\": [" begin ", " split "]}, "                                                      \

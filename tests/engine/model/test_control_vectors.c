@@ -1,6 +1,7 @@
-/* Tests control vectors. Logits are compared with transformers, where hooks add the vectors
- * (tests/references/adapters.py). Threads, instruction sets, chunks and drafts change no bit, beside an adapter too.
- * Also tests the command's options, and that files that don't fit are refused. */
+/* Tests control vectors. The logits are compared with those of transformers, where hooks add the vectors
+ * (tests/references/adapters.py). The bits must be the same for any number of threads, instruction set, chunk and
+ * draft, and also when the session has an adapter. Also tests the command's options, and that files that don't fit are
+ * refused. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 
 enum { PROMPT = 12, LONG = 90, TEXT = 24 };
 
-/* A way of running a prompt. The vector is added in the layers `first` to `last`. */
+/* A way of running a prompt. The control vector is added in the layers `first` to `last`. */
 typedef struct way {
     const char *isa, *drafts;
     int threads, chunk;
@@ -103,7 +104,7 @@ START_TEST(gives_one_answer) {
 }
 END_TEST
 
-/* Gives what the command prints for a greedy text with these options. */
+/* Returns what the command prints when it generates a greedy text with these options. The caller frees the text. */
 static char *say(const char *options) {
     fr_command c =
         fr_command_ok("generate -m " LLAMA " --ids 5,18,31,44,57 -n 16 --ignore-eos --output ids --quiet %s", options);
@@ -132,7 +133,7 @@ START_TEST(the_command_takes_them) {
     static const char *const wrong[] = {"--control-vector-layer-range 4", "--control-vector-layer-range 4 2",
                                         "--control-vector-layer-range a b", "--control-vector-scaled " VECTOR,
                                         "--control-vector " LORA,
-                                        /* these are more adapters than a session can have */
+                                        /* this list has more adapters than a session can have */
                                         "--control-vector " VECTOR " --lora " FOUR "," FOUR "," FOUR "," FOUR};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char line[2048];
@@ -144,8 +145,7 @@ START_TEST(the_command_takes_them) {
 }
 END_TEST
 
-/* Each case replaces a text in the file by another one of the same length. The error line must have the words
- * `says`. */
+/* Each case replaces a text in the file by another one of the same length. The error line must contain `says`. */
 START_TEST(files_that_do_not_fit_are_refused) {
     static const struct {
         const char *from, *to, *says;

@@ -31,7 +31,7 @@ enum { COUNT = 48, PATH = 64 };
 
 /* ----------------------------------------------------------------------------------------------------- expected ids */
 
-/* A fixture's greedy text, and the logits from which it was chosen. */
+/* A fixture's greedy text, and the logits from which its ids were chosen. */
 typedef struct text {
     int32_t *prompt, *ids;
     size_t prompt_count, count, vocab;
@@ -64,7 +64,8 @@ static bool is_in(const int32_t *ids, size_t count, int32_t id) {
     return false;
 }
 
-/* Returns the best id that is not in `out`. *margin becomes how far its logit is above the next. */
+/* Returns the id with the largest logit among the ids outside `out`. Sets *margin to the difference between this logit
+ * and the next largest. */
 static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out, size_t count, float *margin) {
     int32_t best = -1;
     float next = -INFINITY;
@@ -83,10 +84,10 @@ static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out
 
 /* ------------------------------------------------------------------------------------------------------- the models */
 
-/* A fixture, copied to a folder whose generation_config.json suppresses ids. */
+/* A copy of a fixture in a folder whose generation_config.json suppresses ids. */
 typedef struct subject {
     fr_changed_folder folder;
-    fr_reference reference; /* the fixture as published, with nothing suppressed */
+    fr_reference reference; /* NULL if the fixture has no drafter */
     fr_model *model;
     fr_drafter *drafter; /* NULL: the fixture has none */
     fr_options *options;
@@ -111,7 +112,7 @@ static void open_subject(subject *s, const char *name) {
     *s = (subject){.options = fr_options_new()};
     require(fr_options_set(s->options, FR_OPT_CONTEXT, 256));
     require(fr_options_set(s->options, FR_OPT_IGNORE_EOS, 1));
-    require(fr_options_set(s->options, FR_OPT_DRAFT_MAX, 3)); /* not auto, which depends on the clock */
+    require(fr_options_set(s->options, FR_OPT_DRAFT_MAX, 3)); /* a fixed number, since "auto" depends on the clock */
     fr_reference_open(&s->reference, name, s->options);
     text t = first_text(&s->reference);
     snprintf(path, sizeof path, FR_TEST_MODELS "%s", name);
@@ -151,7 +152,7 @@ static const char *const fixtures[] = {"gemma4-e",   "gemma4-e-odd",    "gemma4-
                                        "qwen35-odd", "deepseek-v3-odd", "llama"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
-/* Checks the next id after the prompt, and after each beginning of its greedy text. */
+/* Checks which id follows the prompt, and which id follows the prompt with each beginning of its greedy text. */
 START_TEST(the_best_of_the_others_comes) {
     subject s;
     int32_t id;
@@ -204,7 +205,8 @@ START_TEST(one_text_with_and_without_drafts) {
 }
 END_TEST
 
-/* Without suppression, the suppressed ids would often be sampled at this temperature. */
+/* Compares sampled texts. At this temperature the model would often sample the suppressed ids if they were not
+ * suppressed. */
 START_TEST(sampled_texts_are_one_too) {
     subject s;
     int32_t ids[COUNT];
@@ -242,8 +244,8 @@ START_TEST(drafts_of_such_ids_do_not_stand) {
 }
 END_TEST
 
-/* Rejection sampling compares the drafter's distribution with the target's. So its text may differ from that of other
- * ways of sampling, but it must not contain a suppressed id either. */
+/* Rejection sampling compares the drafter's distribution with the target's. Its text may differ from the text of other
+ * ways of sampling, but it must not contain a suppressed id. */
 START_TEST(rejection_never_gives_them) {
     subject s;
     int32_t ids[COUNT];
@@ -264,7 +266,7 @@ START_TEST(rejection_never_gives_them) {
 }
 END_TEST
 
-/* Two sessions of one engine run together. Both must keep to the suppressed ids. */
+/* Two sessions of one engine run together. Neither may generate a suppressed id. */
 START_TEST(sessions_of_an_engine_say_the_same) {
     subject s;
     fr_engine *engine;
@@ -295,8 +297,8 @@ START_TEST(sessions_of_an_engine_say_the_same) {
 }
 END_TEST
 
-/* Logits that the library gives to callers are the model's own, with nothing suppressed. Log-probabilities are
- * computed from these. */
+/* The logits that the library gives to callers are the model's own, without suppression. Log-probabilities are computed
+ * from these logits. */
 START_TEST(logits_stay_as_they_are) {
     subject s;
     open_subject(&s, "gemma4-e");
@@ -345,9 +347,9 @@ static void make_file(char *path, const int32_t *ids, size_t count) {
     fr_gguf_copy(GGUF "gguf", path, copy_with_list);
 }
 
-/* Returns the greedy text that transformers computed for a quantized file, with the file's weights as floats. Our
- * activations are quantized. So an id is compared only if its logit exceeds the next largest by 5% of the range of all
- * logits. */
+/* Returns the greedy text of a quantized file. transformers computed it with the file's weights decoded to floats. The
+ * engine also quantizes activations. So an id is compared only if its logit exceeds the next largest by 5% of the range
+ * of all logits. */
 static text text_of_file(const fr_reference *r, fr_map *map, fr_tensors *tensors) {
     json_t *info;
     fr_tensors unread = {0};
@@ -411,7 +413,7 @@ START_TEST(a_file_says_it_by_its_key) {
 }
 END_TEST
 
-/* Checks the suppressed ids in inspect's output. */
+/* Checks which suppressed ids `forerun inspect` prints. */
 static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command json = fr_command_ok("inspect -m %s -o json", model), words = fr_command_ok("inspect -m %s", model);
     json_t *object = json_loads(json.out, 0, NULL);
@@ -430,8 +432,8 @@ static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command_free(&words);
 }
 
-/* The suppressed ids of a folder must be written to the file that is made of the folder, and to a file that is made of
- * that file. */
+/* When a folder is converted to a file, the file must have the folder's suppressed ids. When this file is converted to
+ * another file, that file must have them too. */
 START_TEST(conversions_keep_the_list) {
     static const int32_t ids[] = {361, 7, 511};
     char file[3][80];
@@ -465,13 +467,13 @@ END_TEST
 
 static const struct {
     const char *list;  /* suppress_tokens in generation_config.json */
-    const char *words; /* a part of the error line; NULL: the list is accepted */
+    const char *words; /* a part of the error line, or NULL if the list is accepted */
     size_t count;      /* number of ids that are read */
 } lists[] = {
     {"null", NULL, 0},
     {"[]", NULL, 0},
     {"[5, 6.0, 5]", NULL, 3},
-    {"[511, 512, -1, 258883, 9000000000000000000]", NULL, 1}, /* the vocabulary has 512 ids, so only 511 counts */
+    {"[511, 512, -1, 258883, 9000000000000000000]", NULL, 1}, /* the vocabulary has 512 ids, so only 511 is kept */
     {"5", "\"suppress_tokens\" is not an array of ids", 0},
     {"{\"5\": 6}", "is not an array of ids", 0},
     {"\"5\"", "is not an array of ids", 0},
@@ -513,7 +515,7 @@ END_TEST
 
 enum { MOST = 4096, VOCAB = 512 };
 
-/* Returns the ids 0 to count - 1. The vocabulary has only some of them. */
+/* Returns the ids 0 to count - 1. `count` may be greater than the number of ids in the vocabulary. */
 static int32_t *count_up(size_t count) {
     int32_t *ids = malloc(count * sizeof *ids);
     for (size_t i = 0; i < count; i++) ids[i] = (int32_t)i;
@@ -545,7 +547,7 @@ START_TEST(a_list_has_a_limit) {
 }
 END_TEST
 
-/* Replaces the type of the list's elements by another one of the same size. */
+/* Replaces the element type of the file's list by another type of the same size. */
 START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
     static const char key[] = "tokenizer.ggml.suppress_tokens";
     static const uint32_t types[] = {FR_GGUF_F32, FR_GGUF_U32};
@@ -565,7 +567,7 @@ START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
 }
 END_TEST
 
-/* With all ids suppressed, nothing can be generated, and the step must fail with one line. */
+/* If all ids are suppressed, nothing can be generated, and the step must fail with one line. */
 START_TEST(a_list_of_all_ids_leaves_no_token) {
     fr_model *model;
     fr_session *session;
@@ -608,7 +610,7 @@ static void open_drawer(drawer *d, const fr_options *options, const int32_t *out
 }
 
 /* Returns options of one kind. Kinds 0 to 3 are greedy, temperature 1, temperature 1 with filters, and rejection
- * sampling. Kinds 4 to 7 are the same with a repeat penalty. */
+ * sampling. Kinds 4 to 7 are these four with a repeat penalty. */
 static fr_options *options_of(int kind) {
     fr_options *options = fr_options_new();
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, kind % 4 ? 1 : 0));
@@ -619,7 +621,8 @@ static fr_options *options_of(int kind) {
     return options;
 }
 
-/* Fills a row with few different values. So a suppressed id often has the same logit as the best of the others. */
+/* Fills a row with few different values, so that a suppressed id often has the same logit as the best of the remaining
+ * ids. */
 static void make_row(float *row, size_t n, uint32_t *state) {
     static const float values[] = {-2.5F, -1, -0.0F, 0, 0.75F, 2};
     for (size_t i = 0; i < n; i++) {
@@ -628,9 +631,9 @@ static void make_row(float *row, size_t n, uint32_t *state) {
     }
 }
 
-/* Suppressing ids must give the same samples as banning them by a bias, which test_sampling.c compares with numpy. The
- * logits are those of all ids, or of the ids that a drafter scores. A positive bias from the caller can't allow a
- * suppressed id. */
+/* Suppressing ids must give the same samples as a bias of minus infinity for these ids, which test_sampling.c compares
+ * with numpy. The logits are those of all ids, or of the ids that a drafter scores. If the caller gives a suppressed id
+ * a positive bias, it must still not be generated. */
 START_TEST(draws_are_those_with_the_ids_banned) {
     static const int32_t out[OUT] = {0, 1, 7, 8, 20, 21, 33, 38, 39}, ids[] = {8, 39, 3, 21, 30, 20, 11, 0, 5};
     static const char bans[] = "0-inf,1-inf,7-inf,8-inf,20-inf,21-inf,33-inf,38-inf,39-inf";
@@ -657,8 +660,8 @@ START_TEST(draws_are_those_with_the_ids_banned) {
 }
 END_TEST
 
-/* The probabilities of the remaining ids are the softmax over these ids alone. A draft of a suppressed id has
- * probability 0, however likely it is for the drafter and in the raw logits. */
+/* The probabilities of the remaining ids are the softmax over these ids alone. A draft of a suppressed id must have
+ * probability 0, even if the drafter or the raw logits give it a high probability. */
 START_TEST(probabilities_are_of_what_is_left) {
     static const int32_t out[] = {4, 11};
     float rows[2][IDS];

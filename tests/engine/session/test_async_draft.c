@@ -1,9 +1,9 @@
-/* Tests asynchronous drafting. Whatever is submitted, awaited, cancelled and truncated in between, the ids are those
- * of decoding without drafts. A second submit is refused. The session's own thread and the caller's must have no data
- * race, which ThreadSanitizer would report.
+/* Tests asynchronous drafting. The caller submits, awaits and cancels drafts and truncates the text in random order;
+ * the ids must be those of decoding without drafts. A second submit is refused. The session's own thread and the
+ * caller's thread must have no data race, which ThreadSanitizer would report.
  *
- * The build for ThreadSanitizer runs 10,000 random interleavings of the calls, other builds run fewer, and with
- * FORERUN_BRIEF in the environment (valgrind) 75 are run. */
+ * A build for ThreadSanitizer runs 10,000 random interleavings of the calls. Other builds run fewer. If FORERUN_BRIEF
+ * is set in the environment (for valgrind), 75 are run. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>
@@ -22,9 +22,9 @@
 #endif
 #define CONTEXT 96
 
-/* The first drafter reads the target's cache; the second has a cache of its own. */
+/* The first drafter reads the target's KV cache. The second drafter has its own KV cache. */
 static const struct {
-    const char *target, *drafter; /* drafter NULL: the MTP layer in the target's files */
+    const char *target, *drafter; /* if drafter is NULL, the MTP layer in the target's files drafts */
 } models[] = {{"tools/demo/target", "tools/demo/assistant"}, {"tests/data/glm-ocr", NULL}};
 
 static const char text[] =
@@ -35,7 +35,7 @@ typedef struct pair {
     fr_drafter *drafter;
     fr_options *options;
     fr_session *async, *plain;
-    int32_t *text; /* code, on which the demo model was trained, as ids */
+    int32_t *text; /* source code as ids; the demo model was trained on such code */
     size_t text_length, accepted;
 } pair;
 
@@ -82,7 +82,8 @@ static void close_pair(pair *p) {
     fr_free(p->text);
 }
 
-/* Steps the asynchronous session. Then steps the plain session until it has as many ids, and compares them. */
+/* Runs one step of the asynchronous session. Then runs steps of the plain session until it has as many ids, and
+ * compares the ids. */
 static size_t step_both(pair *p, size_t limit) {
     int32_t ids[FR_STEP_MAX], id;
     size_t count, accepted, one;
@@ -97,8 +98,8 @@ static size_t step_both(pair *p, size_t limit) {
     return count;
 }
 
-/* Appends a prompt to both sessions. The prompt is mostly the next part of the text, while there is more of the text,
- * and sometimes random ids. */
+/* Appends a prompt to both sessions. While the text has ids left, the prompt is mostly the next part of the text.
+ * Sometimes it is random ids. */
 static void prompt_both(pair *p, size_t count) {
     int32_t ids[CONTEXT];
     size_t length = fr_session_length(p->async);
@@ -124,7 +125,7 @@ START_TEST(ids_are_those_of_plain_decoding) {
 }
 END_TEST
 
-/* The next step must verify the drafts that fr_draft_wait returned. */
+/* A step that follows fr_draft_wait must verify the drafts that fr_draft_wait returned. */
 START_TEST(a_step_takes_the_drafts_that_were_submitted) {
     pair p;
     int32_t drafts[FR_STEP_MAX], ids[FR_STEP_MAX];
@@ -153,7 +154,7 @@ static size_t count_call(void *context, fr_drafting *drafting) {
     return 1;
 }
 
-/* A step uses the submitted drafts. It must not ask the method for more. */
+/* A step uses the submitted drafts. It must not ask the draft method for more. */
 START_TEST(a_step_asks_for_no_drafts_beside_those_submitted) {
     pair p;
     size_t calls = 0;
@@ -210,8 +211,8 @@ static fr_status keep(void *context, const float *logits, size_t count, size_t v
     return FR_OK;
 }
 
-/* Checks the number and form of the logits. test_reference.c compares those of fr_session_draft_logits with the
- * reference. */
+/* Checks the number and the form of the logits. test_reference.c compares the logits of fr_session_draft_logits with
+ * the reference. */
 START_TEST(drafting_now_gives_the_full_logits) {
     enum { STEPS = 4, COUNT = 12 };
     pair p;
@@ -276,7 +277,7 @@ START_TEST(random_interleavings_change_nothing) {
     state = 17 + (uint32_t)_i;
     open_pair(&p, (size_t)_i % 2, 1 + _i / 2, _i / 2 ? FR_DRAFT_AUTO : 4, 0);
     for (size_t i = 0; i < interleavings(); i++) act(&p);
-    /* With auto, the number of drafts depends on the clock, so fewer accepted drafts are required. */
+    /* With draft depth "auto" the number of drafts depends on the clock, so the test requires fewer accepted drafts. */
     if (p.text) ck_assert_uint_gt(p.accepted, interleavings() / (_i / 2 ? 100 : 20));
     close_pair(&p);
 }

@@ -1,7 +1,7 @@
-/* Tests rows of several timelines in one forward pass. Each row's logits must be, bit for bit, those of the row's
- * timeline run alone. The other rows of the batch must not change them, nor the batches into which the timeline is
- * divided. The reference is a session with that timeline; tests/behaviour/test_reference.c compares such sessions with
- * transformers. */
+/* Tests rows of several timelines (the texts of sessions) in one forward pass. Each row's logits must have the same
+ * bits as when its timeline is run alone. They must not depend on the other rows of the batch, or on how the timeline
+ * is divided into batches. The expected logits come from a session with that timeline; tests/behaviour/test_reference.c
+ * compares such sessions with transformers. */
 /* suite: threads */
 #include <check.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* A model, the working memory of its forward passes, and several caches. */
+/* A model, the working memory of its forward passes, and several KV caches. */
 typedef struct engine {
     fr_model *model;
     fr_options *options;
@@ -60,8 +60,8 @@ static void layout(engine *e, fr_arena *arena) {
     e->best = fr_arena_take(arena, threads * FR_STEP_MAX, sizeof *e->best);
 }
 
-/* Opens the model. Sets the seed of the random numbers, so that each case draws the same ones even after other
- * cases. */
+/* Opens the model. Also sets the seed of the random numbers, so that each case draws the same numbers whichever cases
+ * ran before it. */
 static engine *open_engine(const char *fixture, size_t threads) {
     char path[256];
     engine *e = calloc(1, sizeof *e);
@@ -89,7 +89,7 @@ static void close_engine(engine *e) {
     free(e);
 }
 
-/* Returns the logits of all ids of a timeline, computed in a session alone; the caller frees them. */
+/* Returns the logits of all ids of a timeline, computed in a session that runs alone. The caller frees them. */
 static float *logits_alone(const engine *e, const int32_t *ids, size_t count) {
     fr_session *session;
     fr_rows rows = {0};
@@ -114,7 +114,7 @@ static fr_row text_row(int32_t id, size_t timeline, size_t position, int32_t par
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
-/* Runs the first `count` rows of e->rows and keeps all their logits, [count, vocab]. */
+/* Runs the first `count` rows of e->rows and keeps the logits of all these rows, an array [count, vocab]. */
 static void run(engine *e, size_t count) {
     size_t vocab = e->model->trunk.spec.vocab;
     fr_forward f = {.model = e->model,
@@ -139,7 +139,8 @@ static void check_row(const engine *e, size_t row, const float *expected, const 
 
 /* ------------------------------------------------------------------------------------- several timelines in a batch */
 
-/* Prompts of several lengths are run in random pieces, side by side in random order. */
+/* Prompts of several lengths are divided into random pieces. Each batch has pieces of several prompts, in random
+ * order. */
 START_TEST(neighbours_change_nothing) {
     static const size_t lengths[TIMELINES] = {230, 7, 64, 131};
     int32_t ids[TIMELINES][CONTEXT];

@@ -1,5 +1,5 @@
-/* Tests, in simulation, the choice between two drafters of one timeline. The tokens per second must come near those of
- * the better drafter alone, whichever of the two is better. Both drafters must be tried. */
+/* Simulates a timeline (the text of a session) that can choose between two drafters. The tokens per second must come
+ * near those of the better drafter alone, whichever of the two is better. Both drafters must be tried. */
 /* suite: native no-valgrind */
 #include <check.h>
 
@@ -8,8 +8,9 @@
 
 enum { MOST = FR_STEP_MAX - 1, TOKENS = 800, SEEDS = 20, BOTH = 3 };
 
-/* A simulated drafter. stands: the probability that a draft is accepted if those before it are. step: the time of a
- * draft step. If block is not 0, step is instead the time of a whole block of `block` drafts. */
+/* A simulated drafter. `stands` is the probability that a draft is accepted if all drafts before it are accepted.
+ * `step` is the time of a draft step. If `block` is not 0, the drafter makes blocks of `block` drafts, and `step` is
+ * the time of a whole block. */
 typedef struct drafter {
     double stands, step;
     size_t block;
@@ -21,8 +22,8 @@ static const drafter pairs[][FR_DRAFTERS_MAX] = {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Times of forward passes of 1 to 16 rows, relative to one row. They were measured with weights that are read from
- * memory. */
+/* Times of forward passes of 1 to 16 rows, relative to one row. They were measured on a machine that reads the weights
+ * from memory. */
 static const double verify[FR_STEP_MAX + 1] = {0,    1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46,
                                                1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09};
 
@@ -31,14 +32,15 @@ static double uniform(uint64_t *random) {
     return (double)(*random >> 11) * 0x1p-53;
 }
 
-/* Returns a clock reading that is off by up to 5 %. One reading in a hundred is ten times too long. */
+/* Returns the clock's reading of a time. The reading has an error of up to 5 %. One reading in a hundred is ten times
+ * too long. */
 static double read_clock(double seconds, uint64_t *random) {
     double read = 1e-3 * seconds * (0.95 + 0.1 * uniform(random));
     return uniform(random) < 0.01 ? 10 * read : read;
 }
 
-/* Simulates a text for which the drafters of this set may be used. Returns the tokens per second. asked[d] counts the
- * rounds in which drafter d was asked. */
+/* Simulates a text. `set` is the set of drafters that may be used, one bit for each. Returns the tokens per second.
+ * asked[d] counts the rounds in which drafter d was asked for drafts. */
 static double write_text(const drafter *drafters, unsigned set, uint64_t random, size_t asked[FR_DRAFTERS_MAX]) {
     static fr_draft_depth depth;
     fr_draft_depth_timeline timeline;

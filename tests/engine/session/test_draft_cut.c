@@ -1,11 +1,13 @@
-/* Tests, in simulation, drafts that come in blocks, and how several timelines share the rows of one forward pass.
+/* Simulates drafts that come in blocks, and several timelines (texts of sessions) that share the rows of one forward
+ * pass.
  *
- * A simulated drafter gives each draft a probability, and the draft is accepted with that probability. The mean at
- * each position is that of a published block drafter. The controller chooses how many drafts to make. A block is
- * always made whole, and the controller then cuts off its unlikely end. For comparison, an oracle makes the best cut;
- * it knows the probabilities, the times and the rate of tokens in the long run.
+ * A simulated drafter gives each draft a probability, and the draft is accepted with that probability. The mean at each
+ * position is that of a published block drafter. The controller chooses how many drafts are made and verified. A block
+ * is always made whole, so for a block the controller decides only where to cut off its unlikely end. For comparison,
+ * an oracle makes the best cut. The oracle knows the probabilities, the times and the long-run rate of tokens.
  *
- * Eight timelines run together on machines whose forward passes become slower with each row, sooner or later. */
+ * Eight timelines run together. On each simulated machine, forward passes become slower with each row beyond some
+ * number of rows. */
 /* suite: native no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -21,7 +23,8 @@ static double uniform(uint64_t *random) {
     return (double)(*random >> 11) * 0x1p-53;
 }
 
-/* Returns a clock reading that is off by up to 5 %. One reading in a hundred is ten times too long. */
+/* Returns the clock's reading of a time. The reading has an error of up to 5 %. One reading in a hundred is ten times
+ * too long. */
 static double read_clock(double seconds, uint64_t *random) {
     double read = 1e-3 * seconds * (0.95 + 0.1 * uniform(random));
     return uniform(random) < 0.01 ? 10 * read : read;
@@ -29,21 +32,22 @@ static double read_clock(double seconds, uint64_t *random) {
 
 /* --------------------------------------------------------------------------------------------------------- drafters */
 
-/* A block drafter. first: the share of first drafts that are accepted. further: the share of later drafts that are
- * accepted if those before them are. The name has the resulting number of tokens per call. */
+/* A simulated drafter. `first` is the share of first drafts that are accepted. `further` is the share of later drafts
+ * that are accepted if all drafts before them are. The name states the resulting number of tokens per forward pass of
+ * the target. */
 typedef struct drafter {
     const char *name;
-    size_t drafts; /* number of drafts in a block, or the most drafts made step by step */
+    size_t drafts; /* number of drafts in a block, or the greatest number of drafts made in single steps */
     double first, further;
-    bool tells; /* true: the drafter knows which of its drafts are likely; false: it reports the mean of each
-                 * position */
+    /* true: the drafter gives each draft its own probability; false: it gives the mean of the draft's position */
+    bool tells;
     bool in_blocks;
 } drafter;
 
-/* The numbers come from published results. DFlash for Qwen3-8B: 82 % of first drafts accepted, 3.74 accepted tokens a
- * step, and 6.3 tokens a call on GSM8K. DFlash2 for Qwen3.8-27B: 3.58 tokens a call with 7 drafts. Muse-Glimmer with
- * 15 drafts: 3.69 with DFlash, and 8.0 with DFlash2 on retrieved texts. The shares of further drafts are fitted to
- * these means. */
+/* The numbers come from published results. With DFlash for Qwen3-8B, 82 % of first drafts are accepted, a step has 3.74
+ * accepted tokens, and a call of the target gives 6.3 tokens on GSM8K. DFlash2 for Qwen3.8-27B gives 3.58 tokens a call
+ * with 7 drafts. With 15 drafts, Muse-Glimmer's DFlash gives 3.69 tokens a call, and its DFlash2 gives 8.0 on retrieved
+ * texts. The shares of further drafts are fitted to these means. */
 static const drafter drafters[] = {
     {"7 drafts, 3.6 a call", 7, 0.76, 0.71, true, true},
     {"7 drafts, 4.7 a call", 7, 0.82, 0.87, true, true},
@@ -59,8 +63,8 @@ static double share_of(const drafter *d, size_t depth) {
     return depth ? d->further : d->first;
 }
 
-/* Draws the probability of a draft. Some drafts get 0.97, the others a value up to 0.7. The share of drafts with 0.97
- * is such that the mean of all drafts at this position is the drafter's. */
+/* Draws the probability of a draft: either 0.97 or a value up to 0.7. The share of drafts with 0.97 is chosen such that
+ * the mean at this position is the drafter's. */
 static double draw_chance(const drafter *d, size_t depth, uint64_t *random) {
     double mean = share_of(d, depth), sure = fmax(0, (mean - 0.35) / 0.62), drawn = uniform(random);
     if (!d->tells) return mean;
@@ -68,7 +72,7 @@ static double draw_chance(const drafter *d, size_t depth, uint64_t *random) {
     return uniform(random) * fmin(0.7, 2 * (mean - 0.97 * sure) / (1 - sure));
 }
 
-/* Draws the probabilities of a drafter's drafts, and also which of them are right. Returns how many would be
+/* Draws the probabilities of a drafter's drafts, and which of the drafts are right. Returns how many drafts would be
  * accepted. */
 static size_t draw_drafts(const drafter *d, double chances[FR_STEP_MAX], uint64_t *random) {
     size_t stood = 0;
@@ -81,10 +85,10 @@ static size_t draw_drafts(const drafter *d, double chances[FR_STEP_MAX], uint64_
 
 /* ----------------------------------------------------------------------------------------------------------- worlds */
 
-/* The costs of a simulated machine, in units of the time that weights take to be read. With few rows a forward pass
- * takes about 1. With many rows, which keep the cores busy, it takes `row` for each; `sharp` says how abruptly that
- * begins. A block takes `block`, a draft step `step`. If several timelines draft in one batch, each further one costs
- * `beside` times the first. */
+/* The costs of a simulated machine, in units of the time in which it reads the weights. With few rows a forward pass
+ * takes about 1. With many rows the cores are busy, and the pass takes `row` for each row; `sharp` tells how abruptly
+ * this begins. A block of drafts takes `block`, and a single draft step takes `step`. If several timelines draft in one
+ * batch, each timeline after the first costs `beside` times as much as the first. */
 typedef struct world {
     const char *name;
     double row, sharp, block, step, beside;
@@ -101,7 +105,7 @@ static double verify_seconds(const world *w, size_t rows) {
     return pow(1 + pow(w->row * (double)rows, w->sharp), 1 / w->sharp);
 }
 
-/* Returns the time of a draft step, or of a block, that is made for this number of timelines together. */
+/* Returns the time of one draft step, or of one block, that is made for this number of timelines in one batch. */
 static double step_seconds(const world *w, const drafter *d, size_t timelines) {
     double one = d->in_blocks ? w->block : w->step;
     return timelines ? one * (1 + w->beside * (double)(timelines - 1)) : 0;
@@ -111,9 +115,9 @@ typedef struct sums {
     double tokens, seconds;
 } sums;
 
-/* Returns the tokens per second of an oracle that knows all probabilities and times. Either all timelines draft or
- * none does. `rate` is an estimate of that result, from the call before. The oracle verifies a further row if the row
- * is expected to give more tokens than `rate` times the seconds that it adds. */
+/* Returns the tokens per second of an oracle that knows all probabilities and times. In its policy either all timelines
+ * draft or none does. `rate` is an estimate of the result, from the previous call. The oracle verifies one more row if
+ * the expected tokens of this row exceed `rate` times the seconds that the row adds. */
 static double oracle(const world *w, const drafter *d, size_t timelines, double rate) {
     uint64_t random = 99;
     sums sum = {0};
@@ -153,8 +157,8 @@ static double best_rate(const world *w, const drafter *d, size_t timelines) {
     return rate;
 }
 
-/* Makes a timeline's drafts, in one block or step by step. steps[i] counts the timelines that made step i. Returns how
- * many of the drafts would be accepted. */
+/* Makes a timeline's drafts, in one block or in single steps. steps[i] counts the timelines that made draft step i.
+ * Returns how many of the drafts would be accepted. */
 static size_t make_drafts(const drafter *d, fr_draft_depth_part *part, double chances[FR_STEP_MAX],
                           size_t steps[FR_STEP_MAX], uint64_t *random) {
     size_t stood = draw_drafts(d, chances, random);
@@ -198,7 +202,7 @@ static double run_round(const world *w, const drafter *d, fr_draft_depth *depth,
     return tokens;
 }
 
-/* Returns the expected tokens per second under the controller, over the rounds from `first` to `end`. */
+/* Returns the expected tokens per second when the controller chooses, over the rounds from `first` to `end`. */
 static double controlled(const world *w, const drafter *d, size_t timelines, size_t first, size_t end,
                          uint64_t random) {
     static fr_draft_depth depth;
@@ -231,9 +235,9 @@ START_TEST(blocks_are_cut_nearly_as_an_oracle_does) {
 }
 END_TEST
 
-/* A block drafter's time is that of a whole block, however few of its drafts are asked for. The controller must count
- * this time once, before the first draft. Otherwise drafts that are looked up would be compared with a block that
- * seems too cheap. */
+/* A block drafter needs the time of a whole block, even if only a few of its drafts are requested. The controller must
+ * count this time once, before the first draft. Otherwise it would compare looked-up drafts with a block that seems too
+ * cheap. */
 START_TEST(a_block_is_paid_once) {
     const world *w = &worlds[1];
     const drafter *d = &drafters[0];
@@ -258,8 +262,9 @@ START_TEST(a_block_is_paid_once) {
 }
 END_TEST
 
-/* Rejection sampling compares distributions. Its drafts are verified as planned and not cut by their probabilities,
- * because these depend on ids that were drawn. Cutting by them would change the text's distribution. */
+/* Rejection sampling compares the drafter's distribution with the target's. All planned drafts must be verified, and
+ * the controller must not cut a chain by the drafts' probabilities. These probabilities depend on the sampled ids, so
+ * cutting by them would change the text's distribution. */
 START_TEST(compared_drafts_are_not_cut_by_chances) {
     static fr_draft_depth depth;
     fr_draft_depth_timeline state;
@@ -283,7 +288,7 @@ START_TEST(compared_drafts_are_not_cut_by_chances) {
 }
 END_TEST
 
-/* Drafters that make each draft in a step of its own. */
+/* Drafters that make each draft in a single step. A "chance" is a probability that the drafter reports. */
 static const drafter stepping[] = {
     {"0.7, with chances", MOST, 0.7, 0.7, true, false},
     {"0.7, without chances", MOST, 0.7, 0.7, false, false},
@@ -292,10 +297,10 @@ static const drafter stepping[] = {
 };
 #define STEPPING (sizeof stepping / sizeof *stepping)
 
-/* A rate here is the tokens per second, divided by those of a crowd without drafts. If rows are cheap, useful drafts
- * must bring a rate of at least 1.15, or of 1.1 if the drafter reports no probabilities. If rows are expensive or
- * drafts useless, the rate must be at least 0.99. In the first 100 rounds, when little is known, at least 0.97 is
- * enough in all cases. */
+/* A rate in this test is the tokens per second, divided by those of the same timelines without drafts. If rows are
+ * cheap and drafts are useful, the rate must be at least 1.15, or 1.1 if the drafter reports no probabilities. If rows
+ * are expensive or drafts are useless, the rate must be at least 0.99. In the first 100 rounds the controller knows
+ * little, so 0.97 is enough in all cases. */
 START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
     const world *w = &worlds[_i];
     double none = CROWD / verify_seconds(w, CROWD);
@@ -313,8 +318,8 @@ START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
 }
 END_TEST
 
-/* Machines on which memory still limits a forward pass of 8 rows, and others on which arithmetic already does. A pass
- * of 16 rows costs 1.07 to 1.95 times as much as one of 8. */
+/* Simulated machines. On some, memory still limits a forward pass of 8 rows. On the others, arithmetic already limits
+ * it. A pass of 16 rows costs 1.07 to 1.95 times as much as a pass of 8 rows. */
 static const world crowded[] = {
     {"16 rows cost 1.07 of 8", 0.03, 2, 0.12, 0.05, 0.1},
     {"16 rows cost 1.4 of 8", 0.1, 2, 0.12, 0.05, 0.1},
@@ -323,10 +328,10 @@ static const world crowded[] = {
 };
 #define CROWDED (sizeof crowded / sizeof *crowded)
 
-/* Returns the most tokens per second that any policy can reach if it knows only what share of drafts is accepted. To
- * such a policy all drafts at one depth are worth the same. So it matters only how many drafts there are in all: every
- * timeline gets a draft at one depth before any timeline gets one at the next depth. bench/crowd_bound.py computes the
- * same from measured times. */
+/* Returns the greatest tokens per second that a policy can reach if it knows only what share of drafts is accepted at
+ * each depth. For such a policy all drafts at one depth have the same value. So only the total number of drafts
+ * matters: every timeline gets a draft at one depth before any timeline gets one at the next depth.
+ * bench/crowd_bound.py computes the same from measured times. */
 static double bound_without_chances(const world *w, const drafter *d) {
     double best = 0, tokens = CROWD, draft = 0, all = 1;
     for (size_t depth = 0; depth < d->drafts && CROWD * (depth + 1) < FR_DRAFT_DEPTH_ROWS; depth++) {

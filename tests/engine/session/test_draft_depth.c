@@ -1,17 +1,18 @@
-/* Tests, in simulation, how the controller chooses the number of drafts of each session.
+/* Simulates how the controller chooses the number of drafts of each session. A timeline is the text of one session.
  *
- * One timeline: recorded times with recorded or invented texts, compared with the fixed number of drafts that turns
- * out best. A text lists for each position how many drafts would be made there and how many of them accepted. So any
- * choice of the number of drafts (K) can be simulated exactly. tests/data/depth/README.md says where the recorded
- * texts are from.
+ * The first part has one timeline and long texts, recorded or invented. The controller is compared with the best fixed
+ * number of drafts. A text lists for each position how many drafts a drafter would make there and how many of them
+ * would be accepted. So any choice of the number of drafts (K) can be simulated exactly. tests/data/depth/README.md
+ * describes the recorded texts.
  *
- * Short texts of one timeline: the cost of learning counts here. Some models are mixtures of experts, whose forward
- * passes cost more with each row.
+ * The second part has short texts of one timeline, where the cost of learning matters. Some of its models are mixtures
+ * of experts, whose forward passes cost more with each row.
  *
- * Probabilities: drafters that report how sure they are. Chains of drafts that end where a draft is unlikely are
- * compared with chains that don't.
+ * The third part has drafters that report probabilities. Chains that end before an unlikely draft are compared with
+ * chains that do not.
  *
- * Several timelines: random costs and acceptance rates, compared with an oracle that knows them. */
+ * The last part has several timelines with random costs and acceptance rates. The controller is compared with an oracle
+ * that knows them. */
 /* suite: native no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -24,26 +25,25 @@
 #include "tests/support/parts.h"
 #include "tests/support/suite.h"
 
-#define TOKENS  8000 /* number of ids that a text has */
+#define TOKENS  8000 /* number of ids in a text */
 #define MOST    (FR_STEP_MAX - 1)
-#define STREAMS 8 /* each case runs with this many random texts, and the mean counts */
+#define STREAMS 8 /* number of random texts with which each case runs; the mean over them is tested */
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* The times of a simulated machine, relative to a forward pass of one row. verify: the time of a forward pass of 1 to
- * 16 rows. draft_start: the time that is added if anything is drafted, however many drafts there are. draft_step: the
- * time of each draft. */
+/* The times of a simulated machine, relative to a forward pass of one row. verify[r] is the time of a forward pass of r
+ * rows. `draft_start` is added once in each round that drafts. `draft_step` is the time of each draft. */
 typedef struct machine {
     const char *name;
     double verify[FR_STEP_MAX + 1];
     double draft_start, draft_step;
 } machine;
 
-/* The first two machines and their drafters follow measurements on two cores: one has 1.1 GB of BF16 weights that are
- * read from memory, the other has the demo model, which fits in the cache. Forward passes of more than 8 rows were not
- * measured, nor was the demo model beside other work. The third machine has llama.cpp's times from the design
- * document, interpolated. Then come the first two machines with a drafter that costs as much as the target. On the
- * last machine rows cost nothing. */
+/* The first two machines and their drafters follow measurements on two cores. One machine reads 1.1 GB of BF16 weights
+ * from memory. The other has the demo model, which fits in the processor's cache. Forward passes of more than 8 rows
+ * were not measured; their times are guesses. The third machine has llama.cpp's times from the design document,
+ * interpolated. The next two are the first two machines with a drafter that costs as much as the target. On the last
+ * machine further rows cost nothing. */
 static const machine machines[] = {
     {"memory",
      {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
@@ -78,8 +78,8 @@ static double uniform(uint64_t *random) {
     return (double)(*random >> 11) * 0x1p-53;
 }
 
-/* Sets what happens at positions first .. end - 1: each draft is right with this probability if those before it
- * are. */
+/* Sets what happens at positions `first` to end - 1. If all earlier drafts of a chain are right, the next draft is
+ * right with probability `rate`. */
 static void stand_at_rate(text *t, size_t first, size_t end, double rate, uint64_t *random) {
     for (size_t p = first; p < end; p++) {
         t->came[p] = MOST;
@@ -94,7 +94,7 @@ static text *stationary(const char *name, double rate, uint64_t random) {
     return t;
 }
 
-/* Makes a text whose acceptance rate alternates between two values, every `stretch` ids. */
+/* Makes a text whose acceptance rate alternates between two values. It changes after every `stretch` ids. */
 static text *switching(const char *name, double one, double other, size_t stretch, uint64_t random) {
     text *t = calloc(1, sizeof *t);
     t->name = name;
@@ -105,7 +105,7 @@ static text *switching(const char *name, double one, double other, size_t stretc
     return t;
 }
 
-/* Reads a recorded text and repeats it until it is long enough. */
+/* Reads a recorded text. Repeats the text until it has TOKENS ids. */
 static text *recorded(const char *name, const char *path) {
     text *t = calloc(1, sizeof *t);
     unsigned stand, came;
@@ -199,8 +199,9 @@ static void report(single *one, size_t asked, size_t drafted, size_t accepted, d
     fr_draft_depth_report(&one->draft_depth, &part, 1, 0, draft, verify);
 }
 
-/* Returns the tokens per second over a text. Each round makes `fixed` drafts or, if `depth` is given, as many as the
- * controller chooses. The rate counts the machine's true times; the controller gets the readings of a noisy clock. */
+/* Runs a whole text and returns the tokens per second. If `depth` is NULL, each round makes `fixed` drafts. Otherwise
+ * the controller `depth` chooses their number. The result is computed from the machine's true times, but the controller
+ * sees the readings of a noisy clock. */
 static double run(const machine *m, const text *t, size_t fixed, single *depth, clock_noise noise) {
     double seconds = 0;
     size_t at = 0;
@@ -211,7 +212,7 @@ static double run(const machine *m, const text *t, size_t fixed, single *depth, 
         double draft = draft_seconds(m, asked), verify = m->verify[drafted + 1];
         seconds += draft + verify;
         if (depth) {
-            /* two statements, so that every compiler draws the noise of this reading first */
+            /* two statements, so that with every compiler this reading's noise is drawn first */
             double draft_read = reading(&noise, 1e-3 * draft);
             report(depth, asked, drafted, accepted, draft_read, reading(&noise, 1e-3 * verify));
         }
@@ -229,8 +230,8 @@ static double best_fixed(const machine *m, const text *t) {
     return best;
 }
 
-/* Returns the controller's rate divided by that of the best fixed number of drafts, as the mean over several random
- * texts. If neither the text nor the clock is random, one text is enough. */
+/* Returns the controller's tokens per second divided by those of the best fixed number of drafts, averaged over several
+ * random texts. If neither the text nor the clock is random, one text is enough. */
 static double share_of_best(const machine *m, size_t which, double spread, double jumps) {
     double sum = 0;
     bool equal = spread == 0 && memcmp(texts[0][which], texts[1][which], sizeof(text)) == 0;
@@ -254,7 +255,7 @@ START_TEST(within_3_percent_of_the_best_fixed_depth) {
 }
 END_TEST
 
-/* The clock is off by up to a tenth, and one reading in a hundred is ten times too long. */
+/* The clock has errors of up to a tenth, and one reading in a hundred is ten times too long. */
 START_TEST(and_so_with_a_noisy_clock) {
     const machine *m = &machines[_i];
     for (size_t which = 0; which < TEXTS; which++) {
@@ -277,8 +278,9 @@ START_TEST(a_useless_drafter_costs_less_than_3_percent) {
 }
 END_TEST
 
-/* Runs rounds in which all drafts are accepted (`stand`) or none. Stops when the controller has chosen three times in
- * a row to draft (`drafting`) or not to draft. Returns the number of rounds. */
+/* Runs rounds in which all drafts are accepted (if `stand` is true) or none. Stops when the controller's choice has
+ * been the wanted one three times in a row: to draft if `drafting` is true, not to draft otherwise. Returns the number
+ * of rounds. */
 static size_t rounds_until(single *depth, const machine *m, bool stand, bool drafting) {
     size_t rounds = 0;
     for (size_t right = 0; right < 3 && rounds < 10000; rounds++) {
@@ -330,7 +332,7 @@ START_TEST(no_more_than_the_limit_is_asked_for) {
 }
 END_TEST
 
-/* Drafts that were made but not verified must teach the controller nothing about their acceptance. */
+/* The controller must not learn anything about acceptance from drafts that were made but not verified. */
 START_TEST(drafts_left_out_say_nothing_of_the_drafter) {
     fr_draft_depth draft_depth;
     fr_draft_depth_timeline timeline;
@@ -364,7 +366,7 @@ START_TEST(the_same_readings_give_the_same_depths) {
 }
 END_TEST
 
-/* The clock stands still or gives absurd readings. Nothing may be divided by zero, and the numbers of drafts must stay
+/* The clock stops or gives absurd readings. The controller must not divide by zero, and the numbers of drafts must stay
  * valid. */
 START_TEST(senseless_readings_do_no_harm) {
     const double readings[] = {0, 0, 1e-300, 1e300, 0, 1};
@@ -382,19 +384,20 @@ END_TEST
 
 /* A model with a drafter, described by the times of forward passes and drafts.
  *
- * stands: how often each draft is accepted if those before it are; the last value holds for all deeper ones. For a
- * dense model (experts is 0) `verify` has the times of forward passes. In a mixture, each row chooses `chosen` of
- * `experts`, and a forward pass of one row spends the share `reading` of its time on reading experts. The rows of a
- * forward pass choose different experts. Each expert that any row chooses is read once, so the time of reading grows
- * with their number. */
+ * stands[d] is the probability that draft d is accepted if all drafts before it are; the last value holds for all
+ * deeper drafts too. If `experts` is 0, the model is dense, and `verify` has the times of its forward passes. Otherwise
+ * it is a mixture. Each row chooses `chosen` of `experts` experts, and a forward pass of one row spends the share
+ * `reading` of its time on reading experts. The rows of a forward pass choose different experts, and each chosen expert
+ * is read once. So the time of reading grows with the number of rows. */
 typedef struct shape {
     const char *name;
     double experts, chosen, reading;
-    double verify[6]; /* times of 1 to 5 rows, and then of each further row */
+    double verify[6]; /* times of 1 to 5 rows, and then the time of each further row */
     double draft_start, draft_step;
     double stands[4];
-    double follow; /* time that is added to the next draft for each id that came since the last draft, not counting the
-                    * first 7 */
+    /* Extra time of the first draft after a pause, for each id that was generated since the last draft. The first 7 ids
+     * are free. */
+    double follow;
 } shape;
 
 static const shape shapes[] = {
@@ -416,7 +419,7 @@ static const shape shapes[] = {
 #define LAGGING \
     4                  /* number of shapes, at the end of the list, whose drafter must first run the ids since its last
                         * draft */
-#define SHORT_RUNS 100 /* runs of each shape, each with other clock errors */
+#define SHORT_RUNS 100 /* number of runs of each shape; the clock's errors differ from run to run */
 
 static double shape_verify(const shape *s, size_t rows) {
     if (s->experts == 0) return rows <= 5 ? s->verify[rows - 1] : s->verify[4] + (double)(rows - 5) * s->verify[5];
@@ -428,7 +431,7 @@ static double shape_draft(const shape *s, size_t drafts) {
     return drafts ? s->draft_start + s->draft_step * (double)drafts : 0;
 }
 
-/* Returns the extra time of a draft after this many ids without drafts. */
+/* Returns the extra time of a draft that follows after this many ids without drafts. */
 static double follow_seconds(double row, size_t ids) {
     return ids > 7 ? row * (double)(ids - 7) : 0;
 }
@@ -452,8 +455,9 @@ static double shape_best(const shape *s) {
     return best;
 }
 
-/* Returns how many drafts are accepted. Accepted drafts are spread evenly over the rounds, as in bench model. owed[k]:
- * how often the draft at depth k should have been accepted so far, less how often it was. */
+/* Returns how many of `drafts` drafts are accepted. As in `forerun bench model`, accepted drafts are spread evenly over
+ * the rounds. owed[k] is the number of times that the draft at depth k should have been accepted so far, minus the
+ * number of times that it was. */
 static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     size_t stood = 0;
     for (; stood < drafts; stood++) {
@@ -464,7 +468,7 @@ static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     return stood;
 }
 
-/* The expected tokens and the time of texts that are written one after the other under one controller. */
+/* The expected tokens and the time of several texts that one controller handles one after the other. */
 typedef struct sums {
     double tokens, seconds;
 } sums;
@@ -490,7 +494,7 @@ static void write_texts(const shape *s, single *depth, size_t count, size_t ids,
     }
 }
 
-/* Measures as bench model does: after one text that is not timed come three that are. */
+/* Measures as `forerun bench model` does: one text runs before the measurement, then three texts are measured. */
 START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_none) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -510,8 +514,8 @@ START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_non
 }
 END_TEST
 
-/* In the very first text nothing is known. Even then drafting may cost at most three forward passes and 1% of the
- * time. */
+/* During the very first text the controller knows nothing. Even then drafting may cost at most three forward passes and
+ * 1% of the time. */
 START_TEST(a_first_text_loses_three_forwards_at_most) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -528,9 +532,9 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
 }
 END_TEST
 
-/* One reading in 20 is ten times too long, and sometimes several such readings are for the same number of rows. No
- * text may stay at a wrong depth because of that. The LAGGING shapes are left out: for them, trying drafts again soon
- * is too expensive, so they may stay at a wrong depth until the next prompt. */
+/* One reading in 20 is ten times too long, and sometimes several such readings concern the same number of rows. This
+ * must not keep any text at a wrong number of drafts. The LAGGING shapes are left out. For them it is too expensive to
+ * try drafts again soon, so they may stay at a wrong number until the next prompt. */
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
     ck_assert_double_eq(s->follow, 0);
@@ -548,31 +552,34 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------- reported probabilities */
 
-/* A drafter that reports probabilities, high for some drafts and low for others. */
+/* A drafter that reports probabilities, high ones for some drafts and low ones for others. */
 typedef struct teller {
     const char *name;
-    double sure;  /* share of drafts with a probability of 0.97; the others have 0.1 to 0.7 */
-    double power; /* exponent: a draft is accepted with probability p^power if the drafter reports p; 1: the reports
-                   * are right */
+    /* exponent: if the drafter reports p, the draft is accepted with probability p^power; with 1 the reports are
+     * right */
+    double sure;
+    /* The chains may end early, depending on the reported probabilities. This must multiply the tokens per second by at
+     * least `least`. */
+    double power;
     double least; /* the least factor on tokens per second that ending chains by the probabilities must bring */
 } teller;
 
 /* The last two drafters report nearly the same probability for all drafts. With them, ending chains by the reported
- * probabilities can't help, and must cost almost nothing. */
+ * probabilities can't help. It must then cost almost nothing. */
 static const teller tellers[] = {{"knows", 0.7, 1, 1.05},
                                  {"is too sure", 0.7, 3, 1.04},
                                  {"is sure of all", 1, 1, 0.98},
                                  {"is sure of nothing", 0, 1, 0.98}};
 
-/* A machine whose drafter is a smaller model: a draft step takes a third of a forward pass of the target. */
+/* A machine whose drafter is a smaller model. A draft step takes a third of the time of a target's forward pass. */
 static const machine third = {
     "a third",
     {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
     0,
     0.33};
 
-/* Makes one chain of drafts as draft methods do; with `ends`, the chain may end early. Returns how many drafts are
- * accepted. */
+/* Makes one chain of drafts as draft methods do. If `ends` is true, the chain may end early. Returns how many drafts
+ * are accepted. */
 static size_t draft_chain(const teller *t, fr_draft_depth_part *part, bool ends, uint64_t *random) {
     size_t stood = 0;
     fr_draft_gain_verdict verdict = FR_DRAFT_GAIN_MORE;
@@ -619,8 +626,8 @@ START_TEST(chains_end_where_that_pays) {
 }
 END_TEST
 
-/* The drafter reports the probability 1/2 for some drafts and 1 for others. The calibration has found that these
- * probabilities are right. */
+/* The drafter reports the probability 1/2 for some drafts and 1 for the others. The controller has already found out
+ * that these reports are right. */
 START_TEST(a_draft_is_judged_by_the_whole_chain) {
     fr_draft_gain gains = {0};
     const float sure[] = {1, 1}, once[] = {0.5f}, twice[] = {0.5f, 0.5f};
@@ -634,8 +641,7 @@ START_TEST(a_draft_is_judged_by_the_whole_chain) {
     }
     ck_assert_int_eq(fr_draft_gain_judge(&gains, sure, 2), FR_DRAFT_GAIN_MORE);
     ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_MORE);  /* the gain 0.4 exceeds 0.35 */
-    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* the gain 0.2 does not exceed
-                                                                                  * 0.35 */
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* the gain 0.2 is below 0.35 */
     gains.row[1] = 0.3;
     ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_NONE);
     ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_LAST);
@@ -653,19 +659,18 @@ START_TEST(bins_are_what_became_of_their_drafts) {
     fr_calibration_tell(&calibration, &gains);
     ck_assert_double_gt(gains.stands[0][sure], 0.99);
     ck_assert_double_lt(gains.stands[1][unsure], 0.02);
-    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* drafts that were as unsure were all rejected at depth
-                                                                * 1, so an unsure draft is not trusted at depth 0
-                                                                * either */
-    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* the second draft was rejected, so nothing is known
-                                                                * about the third */
+    /* At depth 1 all drafts with such a low report were rejected, so at depth 0 such a draft is not trusted either. */
+    ck_assert_double_lt(gains.stands[0][unsure], 0.1);
+    /* the second draft was rejected, so nothing is known of the third */
+    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0);
 }
 END_TEST
 
 /* ---------------------------------------------------------------------------------------- drafts that are looked up */
 
-/* Runs a round on a machine on which each further row costs 0.2 of the first. The drafter may make up to `made`
- * drafts. `drafted` is how many drafts the text would give, looked up or made, and `accepted` how many would be right;
- * the controller's choice limits both. */
+/* Runs a round on a machine on which each further row costs 0.2 of the first row. The drafter may make up to `made`
+ * drafts. `drafted` is the number of drafts that the text allows, looked up or made by the drafter. `accepted` is the
+ * number of right ones among them. The controller's choice limits both numbers. */
 static fr_draft_depth_part find_round(single *one, size_t made, size_t drafted, size_t accepted) {
     fr_draft_depth_part part = {.timeline = &one->timeline, .limit = made, .most_found = MOST};
     fr_draft_depth_choose(&one->draft_depth, &part, 1, MOST, 0);
@@ -682,21 +687,21 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
     reset(&one);
     for (int round = 0; round < 4; round++) ck_assert_uint_eq(find_round(&one, 0, 0, 0).found, 0);
     fr_draft_depth_part part = find_round(&one, 0, 15, 0);
-    ck_assert(part.found == 1 && part.gains.found[0] == 0); /* the time of two rows was never measured, so a first try
-                                                             * counts as free */
+    /* the time of two rows is still unknown, so a first try counts as free */
+    ck_assert(part.found == 1 && part.gains.found[0] == 0);
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
-    /* gains.found[d] is the price in tokens of the row of draft d: the seconds that the row adds to a forward, times a
-     * rate in tokens a second. The rate is that of the best choice or that of the last rounds, whichever is higher.
-     * Here the row adds 0.2 seconds. The best choice, no drafts, gives 1 token a second, and the five rounds so far
-     * gave 5 tokens in 5.2 seconds, so the rate is 1. */
+    /* gains.found[d] is the price, in tokens, of the row that verifies draft d. The price is the number of seconds that
+     * the row adds to a forward pass, multiplied by a rate in tokens per second. The rate is that of the best choice or
+     * that of the last rounds, whichever is higher. Here the row adds 0.2 seconds. The best choice, which is no drafts,
+     * gives 1 token per second. The five rounds so far gave 5 tokens in 5.2 seconds. So the rate is 1. */
     ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9);
-    /* The time of the next row was not measured yet, so it is assumed to be half of a measured row's. */
+    /* The time of the next row has not been measured yet, so the controller assumes half of a measured row's time. */
     ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9);
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
-    /* Now the last rounds have the higher rate: each gave 5 tokens in 1.8 seconds. */
+    /* Now the last rounds have the higher rate: each gives 5 tokens in 1.8 seconds. */
     ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8);
 }
 END_TEST
@@ -720,8 +725,9 @@ START_TEST(finds_teach_nothing_of_what_is_made) {
 }
 END_TEST
 
-/* Drafts are looked up whenever the controller allows it. At first none is accepted, which may cost one forward pass
- * and 0.5 % of the time. Then all are accepted, and the controller must soon allow lookups again. */
+/* The session uses looked-up drafts whenever the controller allows it. At first none is accepted, which may cost at
+ * most one forward pass and 0.5 % of the time. Later all are accepted, and the controller must soon allow lookups
+ * again. */
 START_TEST(finds_that_lose_are_given_up_for_a_time) {
     single one;
     double seconds = 0;
@@ -737,8 +743,8 @@ START_TEST(finds_that_lose_are_given_up_for_a_time) {
 }
 END_TEST
 
-/* Writes an answer of 48 ids with looked-up drafts. The lookup finds as many as it is allowed. In the first `good`
- * rounds with drafts all are accepted, and later none. Returns the tokens per second. */
+/* Generates an answer of 48 ids with looked-up drafts. The lookup finds as many drafts as the controller allows. In the
+ * first `good` rounds with drafts all are accepted, and later none. Returns the tokens per second. */
 static double short_answer(const machine *m, size_t good, clock_noise noise) {
     single one;
     double seconds = 0;
@@ -759,8 +765,8 @@ static double short_answer(const machine *m, size_t good, clock_noise noise) {
     return (double)made / seconds;
 }
 
-/* Without drafts the rate is 1. Looked-up drafts do most harm if they are all wrong, from the beginning or after a few
- * rounds in which they were right. */
+/* Without drafts the machine gives 1 token per second. Looked-up drafts do most harm if all are wrong, either from the
+ * beginning or after a few rounds in which they were right. */
 START_TEST(finds_cost_a_short_answer_3_percent_at_most) {
     const machine *m = &machines[_i];
     for (size_t good = 0; good < 4; good++)
@@ -771,8 +777,8 @@ START_TEST(finds_cost_a_short_answer_3_percent_at_most) {
 }
 END_TEST
 
-/* In a text that repeats another one, all looked-up drafts are right. The controller's caution must not cost such a
- * text much. */
+/* In a text that repeats another text, all looked-up drafts are right. Even if the controller is cautious at first,
+ * such a text must gain at least these factors. */
 START_TEST(finds_that_are_right_gain_in_a_short_answer) {
     static const double least[MACHINES] = {4, 2, 1.15, 4, 2, 4};
     double rate = short_answer(&machines[_i], SIZE_MAX, (clock_noise){0.05, 0.01, 7});
@@ -784,17 +790,18 @@ END_TEST
 
 enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX };
 
-/* A simulated engine, whose true costs and acceptance rates only the oracle knows. The drafts of several timelines are
- * made one timeline after the other, or all in one batch (`batched`). In a batch a step costs draft_step, and each
- * draft of it draft_row more. */
+/* A simulated engine. Only the oracle knows its true costs and acceptance rates. If `batched` is false, the drafts of
+ * several timelines are made one timeline after the other. If it is true, they are made in one batch. A step of the
+ * batch costs `draft_step`, and each draft in the step costs `draft_row` in addition. */
 typedef struct world {
     size_t timelines;
-    /* the probability that a draft at each depth, counted from 1, is accepted if all before it are */
+    /* the probability that the draft at each depth (counted from 1) is accepted if all drafts before it are */
     double stands[TIMELINES][FR_STEP_MAX];
     double verify[ROWS + 1];
     double draft_start, draft_step, draft_row;
-    double follow; /* time that is added to a draft for each id that the timeline has got since its last draft, not
-                    * counting the first 7 */
+    /* Extra time of a timeline's next draft, for each id that was generated since its last draft. The first 7 ids are
+     * free. */
+    double follow;
     bool batched;
 } world;
 
@@ -802,8 +809,8 @@ static double between(uint64_t *random, double low, double high) {
     return low * pow(high / low, uniform(random));
 }
 
-/* Makes a random engine. The time of a forward pass stays about the same while memory is the limit. From some number
- * of rows on it grows with the rows; that begins abruptly or smoothly. */
+/* Makes a random engine. With few rows memory is the limit, and the time of a forward pass stays about the same. From
+ * some number of rows on, the time grows with the number of rows. This growth begins abruptly or smoothly. */
 static world make_world(uint64_t random, size_t timelines) {
     world w = {.timelines = timelines, .batched = uniform(&random) < 0.5};
     double row = between(&random, 0.01, 1), sharp = between(&random, 1, 8);
@@ -825,8 +832,8 @@ static double tokens_of(const world *w, size_t timeline, size_t drafts) {
     return tokens;
 }
 
-/* Returns the time that only this timeline's drafts take. If drafts are made in a batch, that is the time of the
- * timeline's rows; the steps, which all timelines share, are in longest_seconds. */
+/* Returns the time that this timeline's drafts add. If drafts are made in a batch, this is the time of the timeline's
+ * rows. The time of the batch's steps, which all timelines share, is counted in longest_seconds. */
 static double chain_seconds(const world *w, size_t drafts) {
     if (drafts == 0) return 0;
     return w->batched ? w->draft_row * (double)(drafts) : w->draft_start + w->draft_step * (double)drafts;
@@ -836,10 +843,10 @@ static double longest_seconds(const world *w, size_t drafts) {
     return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
 }
 
-/* Finds the best distribution of drafts among the timelines, with at most `longest` for each: the one with the largest
- * tokens - price * seconds. Returns this value. price: the number of tokens that a second is worth. *rate becomes the
- * tokens per second of the best distribution. Entry [i][r] of a table is for the best distribution of r drafts among
- * the first i timelines. */
+/* Finds the best distribution of drafts among the timelines, with at most `longest` drafts for each. The best
+ * distribution has the largest tokens - price * seconds, where `price` is the number of tokens that a second is worth.
+ * Returns this largest value. Sets *rate to the tokens per second of the best distribution. Entry [i][r] of each table
+ * describes the best distribution of r drafts among the first i timelines. */
 static double best_at(const world *w, double price, size_t longest, double *rate) {
     static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
     for (size_t i = 0; i <= w->timelines; i++)
@@ -880,14 +887,15 @@ static double oracle(const world *w) {
     return best;
 }
 
-/* Draws how many of the drafts are accepted. */
+/* Draws how many of the `drafted` drafts are accepted. */
 static size_t draw(const world *w, size_t timeline, size_t drafted, uint64_t *random) {
     size_t stood = 0;
     while (stood < drafted && uniform(random) < w->stands[timeline][stood + 1]) stood++;
     return stood;
 }
 
-/* Runs a round with the controller's choice, random acceptances and a noisy clock. Returns the round's true time. */
+/* Runs a round with the controller's choice, randomly accepted drafts and a noisy clock. Returns the round's true
+ * time. */
 static double run_round(const world *w, fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t *behind,
                         clock_noise *noise) {
     size_t longest = 0, rows = w->timelines;
@@ -908,7 +916,7 @@ static double run_round(const world *w, fr_draft_depth *draft_depth, fr_draft_de
     return draft + w->verify[rows];
 }
 
-/* Returns the expected tokens per second under the controller. */
+/* Returns the expected tokens per second when the controller chooses. */
 static double controlled(const world *w, clock_noise noise) {
     static fr_draft_depth draft_depth;
     fr_draft_depth_timeline timelines[TIMELINES];
@@ -926,8 +934,8 @@ static double controlled(const world *w, clock_noise noise) {
     return tokens / seconds;
 }
 
-/* The controller must reach 95% of the oracle's tokens per second, and 99% of those without drafts. All readings are
- * off by up to 3%, and one in a hundred is ten times too long. */
+/* The controller must reach 95% of the oracle's tokens per second, and 99% of the tokens per second without drafts. The
+ * clock's readings have errors of up to 3%, and one in a hundred is ten times too long. */
 START_TEST(within_5_percent_of_an_oracle) {
     for (uint64_t i = 0; i < fr_test_times(1, WORLDS); i++) {
         size_t timelines = (size_t)_i + 1;
@@ -940,8 +948,8 @@ START_TEST(within_5_percent_of_an_oracle) {
 }
 END_TEST
 
-/* Writes short texts after prompts that the draft method has not run yet. When a text ends, the next one takes its
- * place. Each timeline may make at most `most` drafts a round. Returns the tokens per second. */
+/* Generates short texts after prompts that the draft method has not run yet. When a text ends, the next text takes its
+ * place in the timeline. Each timeline may make at most `most` drafts in a round. Returns the tokens per second. */
 static double crowded(const world *w, size_t most, size_t prompt, clock_noise noise) {
     enum { CROWD = 16, IDS = 150 };
     static fr_draft_depth draft_depth;
@@ -973,8 +981,8 @@ static double crowded(const world *w, size_t most, size_t prompt, clock_noise no
     return tokens / seconds;
 }
 
-/* The drafter has a third of the target's size, and eight rows already keep the cores busy. So no draft is worth its
- * row. Finding that out must cost little. */
+/* The drafter has a third of the target's size, and eight rows already keep the cores busy. So no draft is worth the
+ * cost of its row. It must cost little to find this out. */
 START_TEST(a_crowd_is_never_slower_by_3_percent) {
     world w = {.timelines = 8, .batched = true, .draft_step = 0.3, .draft_row = 0.02, .follow = 0.015 * (double)_i};
     for (size_t rows = 1; rows <= ROWS; rows++) w.verify[rows] = rows < 8 ? 0.9 : 0.1 + 0.1 * (double)rows;
@@ -989,7 +997,7 @@ START_TEST(a_crowd_is_never_slower_by_3_percent) {
 }
 END_TEST
 
-/* A new timeline is first assumed to have the acceptance rate of the others in its engine. */
+/* The controller first assumes that a new timeline has the acceptance rate of the other timelines of its engine. */
 START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
     single useless, good;
     reset(&useless);
@@ -1008,7 +1016,7 @@ START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
 }
 END_TEST
 
-/* A round has room for a limited number of rows. If rows without drafts take all of it, no timeline may draft. */
+/* A round has room for a limited number of rows. If rows without drafts fill all the room, no timeline may draft. */
 START_TEST(there_are_never_more_rows_than_there_is_room_for) {
     static fr_draft_depth draft_depth;
     fr_draft_depth_timeline timelines[TIMELINES];

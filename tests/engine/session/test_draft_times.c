@@ -1,5 +1,5 @@
-/* Tests that measured times are stored in a file, and that the next run of the model uses them to draft from its first
- * token on. A damaged file is ignored. The generated ids must not depend on the file. */
+/* The engine stores the times that it has measured in a file. The next run of the model reads them, so that it drafts
+ * from its first token on. A damaged file is ignored. The generated ids must not depend on the file. */
 /* suite: hostile native */
 #include <check.h>
 #include <dirent.h>
@@ -20,7 +20,7 @@
 
 enum { TIMES = FR_DRAFT_DEPTH_ROWS + 1, FILE_BYTES = 8 + 8 + 8 * TIMES + 8, IDS = 24 };
 
-static char place[64], folder[96]; /* `folder` is in `place`, and does not exist at first */
+static char place[64], folder[96]; /* `folder` is a path inside `place`; at first it does not exist */
 
 static void open_place(void) {
     snprintf(place, sizeof place, "/tmp/forerun-times-XXXXXX");
@@ -36,13 +36,13 @@ static void close_place(void) {
 
 /* ------------------------------------------------------------------------------------------------------ controller */
 
-/* Returns the time of a forward pass on a machine where further rows cost a little. */
+/* Returns the time of a forward pass on a machine where each further row costs a tenth of the first row. */
 static double forward(size_t rows) {
     return 0.01 * (1 + 0.1 * (double)(rows - 1));
 }
 
-/* Runs rounds in which every draft is right. The drafts are looked up in earlier text (`finds`) or made by a drafter.
- * The machine is slower by the factor `slower`. Returns the number of tokens. */
+/* Runs rounds in which every draft is right. If `finds` is true, the drafts are looked up in earlier text; otherwise a
+ * drafter makes them. All times are multiplied by `slower`. Returns the number of tokens. */
 static size_t run_rounds(fr_draft_depth *depth, size_t rounds, double slower, bool finds) {
     fr_draft_depth_timeline timeline;
     size_t tokens = 0;
@@ -59,7 +59,7 @@ static size_t run_rounds(fr_draft_depth *depth, size_t rounds, double slower, bo
     return tokens;
 }
 
-/* Gives a new controller the times that another one has learned. */
+/* Gives a new controller the times that another controller has learned. */
 static void inherit(fr_draft_depth *depth, const fr_draft_depth *from) {
     double verify[TIMES], draft[FR_STEP_MAX];
     fr_draft_depth_reset(depth);
@@ -82,8 +82,8 @@ START_TEST(a_run_with_earlier_times_drafts_from_its_first_token) {
 }
 END_TEST
 
-/* On a machine of half the speed all times are twice as long. The choices must stay as they were, and the doubled
- * times must be stored. */
+/* On a machine of half the speed all times are twice as long. The choices must stay the same, and the doubled times
+ * must be stored. */
 START_TEST(earlier_times_are_scaled) {
     fr_draft_depth first, fast, slow;
     double seconds[TIMES];
@@ -94,8 +94,7 @@ START_TEST(earlier_times_are_scaled) {
     ck_assert_uint_eq(run_rounds(&fast, 40, 1, true), run_rounds(&slow, 40, 2, true));
     ck_assert(fr_draft_depth_verify_times(&slow, seconds));
     for (size_t rows = 1; rows < TIMES; rows++) {
-        double least = slow.verify[rows].count ? 2 : 1.9; /* times without a new measurement are scaled by 1.9
-                                                           * to 2 */
+        double least = slow.verify[rows].count ? 2 : 1.9; /* unmeasured times are scaled by 1.9 to 2 */
         if (slow.earlier[rows] <= 0) continue;
         ck_assert_double_le(seconds[rows], 2 * slow.earlier[rows] + 1e-9);
         ck_assert_double_ge(seconds[rows], least * slow.earlier[rows] - 1e-9);
@@ -103,8 +102,8 @@ START_TEST(earlier_times_are_scaled) {
 }
 END_TEST
 
-/* The stored times make rows and drafts look expensive, but on this machine they cost little. Such times must cost a
- * text little, because new measurements replace them. */
+/* According to the stored times, rows and drafts are expensive, but on this machine they cost little. Such wrong times
+ * must slow down a text only a little, because new measurements replace them. */
 START_TEST(wrong_times_are_forgotten) {
     fr_draft_depth wrong, right;
     fr_draft_depth_reset(&right);
@@ -123,7 +122,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- files */
 
-/* An engine of a small model, and a session that looks drafts up. */
+/* An engine with a small model, and a session whose drafts are looked up in its text. */
 typedef struct subject {
     fr_options *options;
     fr_model *model;
@@ -198,7 +197,7 @@ static bool has_times(const subject *s) {
     return has;
 }
 
-/* Writes the file of times by a first run of the model. */
+/* Lets a first run of the model write the file of times. */
 static void store_times(int32_t *ids) {
     subject s = open_subject(folder);
     ck_assert(!has_times(&s));
@@ -230,7 +229,7 @@ END_TEST
 
 static const double no_times[] = {-1, 3601, 1e300, INFINITY, -INFINITY, NAN, -0.0001, 1e-300};
 
-/* Changes the time of a forward pass of `rows` rows in a file's bytes, and corrects the hash. */
+/* Changes the time of a forward pass of `rows` rows in the bytes of a file, and corrects the file's hash. */
 static void set_time(uint8_t bytes[FILE_BYTES], size_t rows, double seconds) {
     memcpy(bytes + 16 + 8 * rows, &seconds, sizeof seconds);
     uint64_t hash = fr_hash(0, bytes, FILE_BYTES - 8);
@@ -263,7 +262,7 @@ START_TEST(a_damaged_file_is_ignored) {
         set_time(bytes, 3, no_times[i]);
         expect_ignored(bytes, FILE_BYTES);
     }
-    /* Times that are valid but absurd are read, and change no id. */
+    /* Times that are valid but absurd are read. They must not change any generated id. */
     for (size_t form = 0; form < 3; form++) {
         memcpy(bytes, good, FILE_BYTES);
         for (size_t rows = 1; rows < TIMES; rows++)
@@ -278,8 +277,8 @@ START_TEST(a_damaged_file_is_ignored) {
 }
 END_TEST
 
-/* The path of the file of times may lead to a folder, a pipe or a device, or the folder around it may have no rights.
- * None of these may make a run fail. */
+/* The path of the file of times may lead to a folder, a pipe or a device. The folder around the file may also lack
+ * permissions. In none of these cases may a run fail. */
 START_TEST(what_is_no_file_is_ignored) {
     int32_t ids[IDS], again[IDS];
     char path[512];
@@ -306,7 +305,7 @@ START_TEST(what_is_no_file_is_ignored) {
 }
 END_TEST
 
-/* Times of another model, or of another number of threads, are stored in another file. */
+/* Times that were measured with another model or another number of threads are stored in another file. */
 START_TEST(each_number_of_threads_has_a_file) {
     int32_t ids[IDS];
     char first[512];
@@ -327,7 +326,7 @@ START_TEST(each_number_of_threads_has_a_file) {
 }
 END_TEST
 
-/* Several processes store at the same time. They must leave one whole file and no temporary one. */
+/* Several processes store times at the same moment. They must leave one whole file and no temporary file. */
 START_TEST(processes_store_at_once) {
     enum { PROCESSES = 4, TIMES_EACH = 25 };
     subject s = open_subject("off");

@@ -1,9 +1,9 @@
-/* Tests the drafts of a crowd. Eight sessions of one engine must write the ids that each writes alone without drafts.
- * Meanwhile their chains of drafts are cut, because only so many rows of a forward pass are cheap.
+/* Tests the drafts of eight sessions in one engine. They must generate the ids that each generates alone without
+ * drafts. Meanwhile the engine cuts their chains of drafts, because only some of the rows of a forward pass are cheap.
  *
- * Before each round the test makes the controller believe three things: drafts are mostly accepted, most chains end
- * early, and rows are free up to a number and expensive beyond it. That number changes. So methods propose more drafts
- * than there is room for. */
+ * Before each round the test makes the controller believe three things: drafts are mostly accepted; most chains end
+ * early; and rows are free up to a certain number and expensive beyond it. This number changes from round to round. So
+ * the draft methods propose more drafts than there is room for. */
 /* suite: threads native */
 #include <check.h>
 #include <stdio.h>
