@@ -118,7 +118,7 @@ static int keep_whole(fr_features_folder *folder, const char *index_path, const 
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-/* Opens the index and locks it until it is closed. Two processes that continue one folder would mix their rows. */
+/* Opens the index and locks it until it is closed. Two processes that write one folder would mix their rows. */
 static int open_index(fr_features_folder *folder, const char *path) {
     folder->index = fopen(path, "ab");
     if (folder->index && flock(fileno(folder->index), LOCK_EX | LOCK_NB) == 0) return 0;
@@ -136,11 +136,14 @@ int fr_features_open(fr_features_folder *folder, const char *path, const fr_feat
         return fr_bad_input("%.200s...: %s", path, strerror(ENAMETOOLONG));
     if (mkdir(path, S_IRWXU | S_IRWXG | S_IRWXO) != 0 && errno != EEXIST)
         return fr_bad_input("%s: %s", path, strerror(errno));
-    bool taken = access(kind_path, F_OK) == 0 || access(index_path, F_OK) == 0 || access(rows_path, F_OK) == 0;
-    if (taken && !resumes)
+    /* the folder is examined under the lock, because another process could write between an examination and the lock */
+    int code = open_index(folder, index_path);
+    if (code) return code;
+    struct stat info;
+    bool written = fstat(fileno(folder->index), &info) != 0 || info.st_size > 0;
+    if (!resumes && (written || access(kind_path, F_OK) == 0 || access(rows_path, F_OK) == 0))
         return fr_bad_input("%s has features already: --resume goes on with them, another folder begins anew", path);
-    int code = check_kind(folder, kind_path, kind, &there);
-    if (!code) code = open_index(folder, index_path);
+    code = check_kind(folder, kind_path, kind, &there);
     if (!code && !there) code = write_kind(kind_path, kind);
     if (!code) code = keep_whole(folder, index_path, rows_path, width, most);
     folder->half = fr_resize(NULL, width, sizeof *folder->half);
