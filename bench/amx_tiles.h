@@ -1,6 +1,6 @@
 /* Configures AMX's eight tiles for the timed loops (peaks.h): each tile has 16 rows of 64 bytes.
  *
- * Six of the tiles hold sums. The other two are the operands, whose values are all zero. */
+ * Six of the tiles hold sums. The other two hold the operands, whose values are all zero. */
 #ifndef FR_BENCH_AMX_TILES_H
 #define FR_BENCH_AMX_TILES_H
 

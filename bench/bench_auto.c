@@ -1,6 +1,6 @@
-/* Measures the speed of --draft-max auto. On the demo's models it is compared with every fixed depth. On a model of
- * 1.1 GB it is compared with decoding without drafts; there drafts are accepted as often as on the demo's prose and
- * code.
+/* Measures the speed of --draft-max auto. On the demo's models it is compared with every fixed depth. On a model of 1.1
+ * GB it is compared with decoding without drafts. The drafts of that model are simulated: they are accepted as often as
+ * on the demo's prose and code.
  *
  * In: the parts to run, `demo` or `big` (both if none is named); or "record mtp|ngram", which prints the demo's drafts
  * for tests/data/depth. The big model is the one that bench_float writes. Out: markdown. */
@@ -25,7 +25,7 @@ static const char *const prompts[] = {"1-parser", "2-lock", "3-modules", "4-iter
 
 /* ----------------------------------------------------------------------------------------------------------- record */
 
-/* For each position after a prompt: the number of drafts that were made there (came), and how many of them were
+/* Counts, for each position after a prompt, the drafts that were made there (came), and how many of these drafts were
  * accepted (stood). */
 typedef struct drafts_at {
     uint8_t stood[TEXT_IDS], came[TEXT_IDS];
@@ -74,8 +74,8 @@ static void print_record(const char *words) {
 
 /* ------------------------------------------------------------------------------------------------------------- demo */
 
-/* Measures the tokens per second of each setting over the prompts. The settings are 0 to LARGEST drafts, and auto.
- * Each setting runs all prompts in one session, as a user would. */
+/* Measures the tokens per second of each setting over the prompts. The settings are 0 to LARGEST drafts, and auto. With
+ * each setting all prompts run in one session, as a user would run them. */
 static void bench_demo(void) {
     enum { MANNERS = LARGEST + 2, AUTO = LARGEST + 1 };
     static int32_t text[TEXT_IDS], first[TEXT_IDS];

@@ -1,4 +1,4 @@
-/* Times forerun's float32 products beside OpenBLAS's in one run, to judge how fast products with float weights are.
+/* Times forerun's float32 products and OpenBLAS's in one run, to judge how fast products with float weights are.
  *
  * In: optionally "-o json", and the path of a shared library that is used instead of the system's OpenBLAS; its
  * functions' names may begin with scipy_. Out: a table. The matrices are those of Gemma 4 E2B's feed-forward network,
@@ -76,7 +76,8 @@ static double used_seconds(void) {
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Waits until the threads of OpenBLAS sleep, because they keep spinning for a while after their work. */
+/* Waits until the threads of OpenBLAS sleep. They keep spinning for a while after their work, which would slow the next
+ * product. */
 static void wait_for_sleep(void) {
     double before;
     do {

@@ -1,10 +1,10 @@
 /* Compares the speed of models with float weights with this machine's limits, in one run. The program measures the
- * bandwidth of decoding, the cost of verifying rows, the centroid head, and the gain of speculation. Weights come from
- * memory in one model and stay in the cache in another.
+ * bandwidth of decoding, the cost of verifying rows, the centroid head, and the gain of speculation. In one model
+ * weights come from memory; in another they stay in the cache.
  *
  * In: the parts to run, `demo`, `head` or `big` (all if none is named). The first run writes about 2.3 GB of random
- * weights to build/bench. Out: markdown on standard output. Each line has a figure, its target, and the machine's
- * limit with which it is compared. */
+ * weights to build/bench. Out: markdown on standard output. Each line has a figure, its target, and the limit of the
+ * machine to which the figure is compared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +25,9 @@
 #define PAIRS    FR_BENCH_PAIRS
 #define DEMO_IDS 400
 #define BIG_IDS  120
-#define CONTEXT  128 /* context before the timed rows, in positions */
+#define CONTEXT  128 /* number of positions before the timed rows */
 
-/* A model of about 1 GB in BF16: widths of published dense models, but fewer layers. */
+/* A model of about 1 GB in BF16. It has the widths of published dense models, but fewer layers. */
 static const fr_synth_target big = {.vocab = 16384,
                                     .hidden = 1536,
                                     .layers = 14,
@@ -41,7 +41,8 @@ static const fr_synth_target big = {.vocab = 16384,
 static const fr_synth_assistant big_assistant = {
     .hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 128, .top = 32};
 
-/* A model with E2B's vocabulary and widths, but only the layers whose KV the assistant reads. */
+/* A model with the vocabulary and widths of Gemma 4 E2B. It has only the layers whose keys and values the assistant
+ * reads. */
 static const fr_synth_target e2b = {.vocab = 262144,
                                     .hidden = 1536,
                                     .layers = 2,
@@ -110,8 +111,8 @@ static void run_text(fr_session *session, const int32_t *prompt, size_t count, i
     fr_bench_generate(session, text, DEMO_IDS);
 }
 
-/* Compares decoding with `depth` drafts with decoding without drafts, prompt by prompt. Gives the median ratio of
- * their tokens per second. */
+/* Compares decoding with `depth` drafts to decoding without drafts, prompt by prompt. Gives the median ratio of their
+ * tokens per second. */
 static double bench_demo_depth(const fr_bench_engine *e, int depth, tally *rounds) {
     static int32_t plain[DEMO_IDS], text[DEMO_IDS];
     double ratios[PAIRS], calls = 0;
@@ -155,8 +156,8 @@ static void bench_demo(fr_bench_replay *measured) {
 }
 
 /* Measures the gain of speculation with scripted drafts, which are accepted at the demo's rates. Prints the gain
- * beside the limit that follows from the time of a draft step and from t[K] = T(K) / T(1), where T(K) is the time of a
- * forward of K rows. one: T(1). */
+ * together with its limit, which follows from the time of a draft step and from t[K] = T(K) / T(1). T(K) is the time of
+ * a forward of K rows. one: T(1). */
 static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
@@ -216,8 +217,8 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* The arguments of a run of the head alone, on one row by the whole team. A draft step runs the head in this way after
- * its layers. */
+/* Holds the arguments of a run of the head alone, on one row by the whole team. A draft step runs the head in this way
+ * after its layers. */
 typedef struct head_job {
     const fr_assistant *assistant;
     const fr_kernels *kernels;

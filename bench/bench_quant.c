@@ -1,15 +1,15 @@
-/* Measures quantized models and this machine's limits in one run, and compares them. Decoding is compared with the
- * read bandwidth, verifying K rows with decoding, and prompts with the peak of the int8 dot product.
+/* Measures quantized models and this machine's limits in one run, and compares them. Decoding is compared with the read
+ * bandwidth, verifying K rows with decoding, and prompts with the peak of the int8 dot product.
  *
  * In: GGUF files. If none is given, every shape and type that has a target is written as random weights to build/bench
  * (up to 5 GB), measured and removed. Words before the files choose the parts to run: decode, avx2, context, prompt.
- * Out: markdown on standard output, with the limit and the target beside each figure.
+ * Out: markdown on standard output, with each figure's limit and target next to the figure.
  *
  * A step of K rows has two lower bounds. Its stream time is the bytes of the weights that it reads, divided by the
- * bandwidth. In a mixture it reads only the experts that the rows chose. Its dot time is its multiply-adds divided by
- * (e * dot peak), where e is the share of the peak that is left when the weights must be unpacked too. L(K) =
- * max(stream time of K, dot time of K) / stream time of 1 is the least possible T(K) / T(1), where T(K) is the
- * measured time of a step of K rows. */
+ * bandwidth. In a mixture a step reads only the experts that the rows chose. Its dot time is its multiply-adds divided
+ * by (e * dot peak), where e is the share of the peak that is left when the weights must be unpacked too. Let L(K) be
+ * max(stream time of K, dot time of K) / stream time of 1, and T(K) the measured time of a step of K rows. Then L(K) is
+ * the least possible T(K) / T(1). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,25 +26,25 @@
 #include "src/engine/weights/partition.h"
 
 #define ROWS_MAX 8
-#define SHORT    128  /* context before the timed rows, in positions */
+#define SHORT    128  /* number of positions before the timed rows */
 #define LONG     4096 /* a longer context, in which attention takes a noticeable time */
 #define PROMPT   512
 #define PROMPTS  15   /* number of timed runs of a prompt */
 #define DECODE   0.90 /* the least share of the bandwidth that decode must reach */
 
-/* The least share of the dot peak that a prompt's products must reach. */
+/* For each type, the least share of the dot peak that a prompt's products must reach. */
 static const struct {
     fr_dtype type;
     double prompt;
 } expectations[] = {{FR_Q4_0, 0.60}, {FR_Q8_0, 0.60}, {FR_Q4_K, 0.50}, {FR_Q6_K, 0.50}};
 
-/* The largest factor by which T(K) / T(1) may exceed L(K); 0: there is no target for this K. */
+/* limits[K] is the largest factor by which T(K) / T(1) may exceed L(K); 0 means that there is no target for this K. */
 static const double vnni_limits[ROWS_MAX + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15};
 static const double avx2_limits[ROWS_MAX + 1] = {[4] = 1.30};
 
 static int met, missed;
 
-/* Gives "met" or "missed", and counts it. */
+/* Gives the word "met" or "missed", and counts how often each was given. */
 static const char *verdict(bool good) {
     if (good)
         met++;
@@ -141,8 +141,8 @@ static void bench_decode(bench *b, const double *limits, bool judge) {
     printf(". Memory changed its speed within %zu pairs, which were measured again.\n\n", b->again);
 }
 
-/* Returns the share of T(rows) at position LONG that attention takes. A forward at position 0 has nothing to attend
- * to, so the difference between the two times is the time of attention. */
+/* Returns the share of T(rows) at position LONG that attention takes. A forward at position 0 has no earlier positions
+ * to attend to, so the difference between the two times is the time of attention. */
 static double attention_share(fr_session *session, size_t rows) {
     double shares[FR_BENCH_PAIRS];
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++)
@@ -160,9 +160,9 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* The arguments of a run of a prompt's matrix products, without the rest of the forward. `macs` gets the number of
- * their multiply-adds. The inputs are whatever the buffers of the activations hold, because their values do not change
- * the time. */
+/* Holds the arguments of a run of a prompt's matrix products, without the rest of the forward. `macs` gets the number
+ * of their multiply-adds. The inputs are whatever the buffers of the activations hold, because values do not change the
+ * time. */
 typedef struct products {
     fr_session *session;
     double macs;
@@ -236,9 +236,9 @@ static void run_products(void *context, const fr_team *team) {
     apply(p, team, &a->workspace, &trunk->head, e->logits, e->hidden, 1);
 }
 
-/* Times the limit and the products in turn, and compares the best time of each. The best times are used because other
+/* Times the limit and the products in turn, and compares the best time of each. Best times are used because other
  * programs on a shared machine slow the two down unequally. These programs mostly take up caches, which slows the
- * products but hardly a loop on registers. */
+ * products, but hardly slows a loop on registers. */
 static void bench_prompt(bench *b) {
     static int32_t ids[PROMPT];
     double whole[PROMPTS], alone[PROMPTS], macs = 0, peak = 0;

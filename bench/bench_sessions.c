@@ -1,6 +1,6 @@
-/* Measures several sessions that share each forward. Rounds without drafts are compared with plain forwards of as many
- * rows. Rounds with drafts, which are accepted at known rates, are compared with rounds without drafts. Forking a long
- * timeline is timed too, and so is a prompt that begins like an earlier one.
+/* Measures several sessions that share each forward. Rounds without drafts are compared with plain forwards that have
+ * one row for each session. Rounds with drafts, which are accepted at known rates, are compared with rounds without
+ * drafts. Two more things are timed: forking a long timeline, and a prompt that begins like an earlier one.
  *
  * In: FILE FILE [RATES [COUNT]], a target, its drafter, the acceptance rates and the largest number of sessions.
  * Without files, the target of 1.1 GB and the drafter that bench_float writes are measured. Out: markdown. Every
@@ -10,8 +10,8 @@
  * RATES lists, for each depth, the share of the drafts at that depth that are accepted. Its last number holds for all
  * greater depths; the default is .80, .775 and .758. RATES may also be told:MEAN. Then each draft comes with a
  * probability, either .97 or a random one from 0 to .7, and is right with that probability. MEAN is the mean of the
- * probabilities. Real drafters know the chances of most of their drafts as well as this. Only with such probabilities
- * can a chain be ended before the draft that will fail. */
+ * probabilities. Real drafters predict their drafts' chances about as well. With such probabilities, a chain can be
+ * ended before the draft that will fail. Without them it can't. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,21 +28,21 @@ enum {
     SESSIONS = 8,   /* the most sessions */
     PROMPT = 64,    /* ids of a prompt */
     SCRIPT = 160,   /* number of ids after each prompt for which drafts are scripted */
-    IDS = 80,       /* the approximate number of ids that a session writes */
-    FORKED = 16384, /* the most positions of the timeline that is forked */
+    IDS = 80,       /* the approximate number of ids that each session writes */
+    FORKED = 16384, /* the largest number of positions of the timeline that is forked */
     FORKS = 15,     /* number of forks that are timed */
     COMMON = 4096,  /* the longest beginning that two prompts share, in ids */
     PROMPTS = 3,    /* pairs of prompts */
-    GOING_ON = 64,  /* positions that a prompt has after the common ids */
+    GOING_ON = 64,  /* ids that a prompt has after the common beginning */
 };
 
 typedef struct bench {
     fr_bench_engine models;
     fr_engine *engine;
-    int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* each prompt, followed by the target's text */
+    int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* each session's prompt, followed by the target's text */
     double round;                             /* seconds of a round without drafts */
     double rates[FR_STEP_MAX];                /* the share of drafts that are accepted, by depth */
-    /* mean of the probabilities that come with drafts; 0: drafts have none */
+    /* mean of the probabilities that come with drafts; 0 if drafts have no probabilities */
     double told;
 } bench;
 
@@ -54,7 +54,7 @@ static fr_session *open_session(const bench *b, bool drafts) {
 }
 
 /* Runs rounds of all sessions until they have written `wanted` ids together. Gives the number of ids. *rounds: number
- * of rounds. out: NULL, or the array that gets the ids. */
+ * of rounds. out: the array that gets the ids, or NULL. */
 static size_t write_ids(const bench *b, fr_session *const *sessions, size_t count, size_t wanted, size_t *rounds,
                         int32_t (*out)[PROMPT + SCRIPT]) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
@@ -87,7 +87,7 @@ static void write_scripts(bench *b) {
     for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
 }
 
-/* The state with which `tell` makes one session's drafts, each with a probability. */
+/* Holds the state with which `tell` makes one session's drafts, each with a probability. */
 typedef struct teller {
     const int32_t *ids; /* [PROMPT + SCRIPT] the prompt and the target's text, from which right drafts are taken */
     int32_t vocab;
@@ -115,7 +115,7 @@ static size_t tell(void *context, fr_drafting *drafting) {
     return count;
 }
 
-/* Gives the tokens per second of `count` sessions together. */
+/* Gives the tokens per second that `count` sessions generate together. */
 static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     fr_session *sessions[SESSIONS] = {0};
     fr_bench_replay replays[SESSIONS];
@@ -176,7 +176,7 @@ static void say_one(fr_session *session) {
     fr_bench_require(fr_session_step(session, &id, 1, &count, &accepted));
 }
 
-/* Times forks of one timeline. Prints how many pages they take: none at first, and some when both timelines
+/* Times forks of one timeline. Prints how many pages a fork takes: none at first, and some when both timelines
  * continue. */
 static void bench_forks(const bench *b, int32_t *ids, size_t length) {
     double seconds[FORKS], before, forked, gone;

@@ -1,4 +1,4 @@
-/* Measures decoding beside other programs (beside_busy.h). */
+/* Measures decoding while other programs run (beside_busy.h). */
 #include "bench/beside_busy.h"
 
 #include <math.h>
@@ -13,11 +13,11 @@
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
 
-/* Each setting is decoded for a warm-up before its counted seconds, so that the default has time to notice the other
- * programs. WARM_UP is the length of the warm-up as a share of the counted seconds. */
+/* Each setting decodes for a warm-up before its counted seconds, so that the default number of threads has time to
+ * adapt to the other programs. WARM_UP is the length of the warm-up as a share of the counted seconds. */
 #define WARM_UP 0.33
 
-/* A way to decode: a number of threads (0: the default), and pinned or not (-1: the default). */
+/* Describes a way to decode. threads: number of threads, or 0 for the default; pin: 1 or 0, or -1 for the default. */
 typedef struct setting {
     int64_t threads, pin;
 } setting;

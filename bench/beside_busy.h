@@ -1,9 +1,9 @@
-/* Measures decoding beside other programs, and compares the default number of threads with every fixed one.
+/* Measures decoding while other programs run, and compares the default number of threads with every fixed number.
  *
  * In: a model, and fixed numbers of threads. Out: a table for each load of the machine. The loads are none, one busy
  * loop, one busy loop on each CPU, and another forerun with the same model. A table has the tokens per second of the
- * default and of each fixed number of threads, pinned and not pinned. It also has the default's speed as a share of
- * the best fixed number's. */
+ * default and of each fixed number of threads, pinned and not pinned. It also has the default's speed as a share of the
+ * best fixed number's speed. */
 #ifndef FR_BENCH_BESIDE_BUSY_H
 #define FR_BENCH_BESIDE_BUSY_H
 
@@ -11,12 +11,12 @@
 
 typedef struct fr_bench_beside_busy_plan {
     const char *model;
-    const int64_t *threads; /* numbers of threads; none given: 1, 2, 4 .. and all cores */
+    const int64_t *threads; /* numbers of threads; if none is given: 1, 2, 4 .. and the number of all cores */
     size_t thread_count;
     size_t repetitions; /* at least 1; each measures every setting once */
     double seconds;     /* seconds that each measurement counts, after a warm-up */
     double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
-    /* options of the model; the bench itself sets threads and pinning */
+    /* options of the model; threads and pinning are set by the bench */
     fr_options *options;
     /* called before each measurement; `what` is NULL after the last one */
     void (*doing)(void *context, const char *what);

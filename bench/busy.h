@@ -1,8 +1,8 @@
-/* Measures the CPU time that other programs take during a measurement. If such programs run all the time, the spread
- * of the figures does not show them.
+/* Measures the CPU time that other programs take during a measurement. The spread of the figures does not show programs
+ * that run all the time.
  *
- * In: two moments. Out: the CPU time of all programs between them, as the system counts it, without this process's
- * own. On a virtual machine, time that the host takes away counts as time of other programs. */
+ * In: two moments. Out: the CPU time of all programs between them, as the system counts it, minus this process's own
+ * CPU time. On a virtual machine, time that the host takes away counts as time of other programs. */
 #ifndef FR_BENCH_BUSY_H
 #define FR_BENCH_BUSY_H
 
@@ -13,8 +13,8 @@ typedef struct fr_bench_busy {
 
 fr_bench_busy fr_bench_busy_now(void);
 
-/* Gives the percentage of all CPUs that other programs took from a moment until now. The system counts in hundredths
- * of a second, so the result is NaN after less than 0.3 s, or if the system doesn't count at all. */
+/* Gives the percentage of all CPUs that other programs took from a moment until now. The system counts in hundredths of
+ * a second, so the result is NaN after less than 0.3 s. It is also NaN if the system does not count. */
 double fr_bench_busy_others(const fr_bench_busy *since);
 
 #endif

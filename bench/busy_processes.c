@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 
-/* Forks; *pid is 0 in the child. The child ends when its parent does, even if the parent is killed. */
+/* Forks. *pid becomes 0 in the child, and the child's id in the parent. The child ends when its parent does, even if
+ * the parent is killed. */
 static fr_status make_process(fr_bench_busy_processes *busy, pid_t *pid) {
     pid_t parent = getpid();
     *pid = busy->count < FR_BENCH_BUSY_PROCESSES_MAX ? fork() : (errno = EAGAIN, -1);
@@ -37,7 +38,8 @@ fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_
     return FR_OK;
 }
 
-/* Decodes without end, in the child. It writes a byte to `ready` once it has begun, and exits if it can't decode. */
+/* Decodes without end, in the child. Writes a byte to `ready` once decoding has begun. Exits if the child can't
+ * decode. */
 static void decode_for_ever(const char *path, const fr_options *options, int ready) {
     fr_bench_decoder decoder = {.session = NULL};
     fr_status status = fr_model_open(path, options, &decoder.model);

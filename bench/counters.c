@@ -13,7 +13,7 @@
 #include <cpuid.h>
 #endif
 
-/* Gives the perf event that counts reads which miss a cache. */
+/* Gives the perf event that counts the reads that miss a cache. */
 static fr_bench_event read_misses(uint64_t cache) {
     uint64_t config = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
     return (fr_bench_event){PERF_TYPE_HW_CACHE, config};
@@ -71,7 +71,7 @@ void fr_bench_counting_start(const fr_bench_counting *counting) {
 }
 
 /* Reads the counters. A count is scaled by the time for which counting was requested, divided by the time in which the
- * counter ran. PERF_EVENT_IOC_RESET clears the counts but not these times. So their ratio covers all the time since
+ * counter ran. PERF_EVENT_IOC_RESET clears the counts but leaves these times, so their ratio covers all the time since
  * the counter was opened. */
 void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_BENCH_COUNTERS]) {
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)

@@ -1,8 +1,8 @@
 /* Reads the processor's own counters by perf_event_open(2), if the system and the machine provide them.
  *
  * In: a list of events. Out: how often each event happened in a thread between start and stop. Events in the operating
- * system's own code do not count. The count of an event that the machine does not have is NaN. If several events use
- * the same counter by turns, their counts are extrapolated to the whole time. */
+ * system's own code are not counted. If the machine does not have an event, its count is NaN. If several events use the
+ * same counter by turns, their counts are extrapolated to the whole time. */
 #ifndef FR_BENCH_COUNTERS_H
 #define FR_BENCH_COUNTERS_H
 
@@ -17,7 +17,7 @@ typedef enum fr_bench_counter {
     FR_BENCH_COUNTERS
 } fr_bench_counter;
 
-/* An event in the form that perf_event_open takes. */
+/* Describes an event in the form that perf_event_open takes. */
 typedef struct fr_bench_event {
     uint32_t type;
     uint64_t config;
@@ -27,10 +27,10 @@ typedef struct fr_bench_event {
 void fr_bench_events(fr_bench_event events[FR_BENCH_COUNTERS]);
 
 typedef struct fr_bench_counting {
-    int files[FR_BENCH_COUNTERS]; /* -1: the event can't be counted */
+    int files[FR_BENCH_COUNTERS]; /* descriptors of the counters; -1 if the event can't be counted */
 } fr_bench_counting;
 
-/* Opens the counters of the calling thread. Gives 0, or the reason (errno) why the first event can't be counted. */
+/* Opens the counters of the calling thread. Gives 0, or the reason (an errno) why the first event can't be counted. */
 int fr_bench_counting_open(fr_bench_counting *counting, const fr_bench_event events[FR_BENCH_COUNTERS]);
 void fr_bench_counting_close(fr_bench_counting *counting);
 

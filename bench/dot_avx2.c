@@ -1,5 +1,5 @@
-/* Reaches AVX2's peak for int8 (peaks.h). Three instructions do 32 multiply-adds. The first adds products in pairs,
- * the second adds these sums in pairs, and the third adds the result to the totals. */
+/* Reaches AVX2's peak for int8 (peaks.h). Three instructions do 32 multiply-adds. The first multiplies and adds the
+ * products in pairs, the second adds these sums in pairs, and the third adds the result to the totals. */
 #include <immintrin.h>
 
 #include "bench/peaks.h"

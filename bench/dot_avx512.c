@@ -1,5 +1,5 @@
-/* Reaches the int8 peak of AVX-512 without VNNI (peaks.h). Three instructions do 64 multiply-adds. The first adds
- * products in pairs, the second adds these sums in pairs, and the third adds the result to the totals. */
+/* Reaches the int8 peak of AVX-512 without VNNI (peaks.h). Three instructions do 64 multiply-adds. The first multiplies
+ * and adds the products in pairs, the second adds these sums in pairs, and the third adds the result to the totals. */
 #include <immintrin.h>
 
 #include "bench/peaks.h"

@@ -18,7 +18,7 @@ fr_bench_engine fr_bench_engine_open(const char *target, const char *assistant);
 void fr_bench_engine_close(fr_bench_engine *engine);
 
 /* Opens a session. words: the draft methods, as for --spec-type; depth: the number of drafts in a round, or
- * FR_DRAFT_AUTO. */
+ * FR_DRAFT_AUTO for an adaptive number. */
 fr_session *fr_bench_engine_session(const fr_bench_engine *engine, const char *words, int depth);
 
 /* Steps the session until it has generated `count` ids. */
@@ -30,8 +30,8 @@ double fr_bench_tokens_per_second(const fr_session *session);
 /* Gives the ids of a demo prompt such as "1-parser"; the caller frees them with fr_free. */
 int32_t *fr_bench_demo_prompt(const fr_model *model, const char *name, size_t *count);
 
-/* Accepts drafts at random (the context of a callback of fr_lab_session_script). at[d]: the probability that a draft
- * at depth d is accepted if all drafts before it were. */
+/* Accepts drafts at random; it is the context of a callback of fr_lab_session_script. at[d]: the probability that a
+ * draft at depth d is accepted if all drafts before it were accepted. */
 typedef struct fr_bench_replay {
     double at[FR_STEP_MAX];
     uint64_t random;

@@ -17,8 +17,8 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* The fields of /proc/cpuinfo that are read, and the text that is printed before each, in the order in which they are
- * printed. A line there is "KEY<tab>: VALUE". */
+/* The fields of /proc/cpuinfo that are read, in the order in which they are printed, and the text that is printed
+ * before each field. A line of that file is "KEY<tab>: VALUE". */
 static const struct {
     const char *key, *before;
 } parts[] = {{"model name", ""},      {"cpu family", ", family "}, {"model", " model "},

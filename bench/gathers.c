@@ -13,15 +13,15 @@
 
 enum {
     REPETITIONS = 1000,       /* the most repetitions */
-    LEAST = 64,               /* the fewest bytes that a rank sends */
-    MOST = 1 << 20,           /* the most bytes that a rank sends */
-    TOGETHER = 200,           /* the most gathers in one timing */
-    TOGETHER_BYTES = 1 << 23, /* the most bytes that a rank sends in one timing */
+    LEAST = 64,               /* the smallest number of bytes that a rank sends */
+    MOST = 1 << 20,           /* the largest number of bytes that a rank sends */
+    TOGETHER = 200,           /* the largest number of gathers in one timing */
+    TOGETHER_BYTES = 1 << 23, /* the largest number of bytes that a rank sends in one timing */
 };
 
 typedef struct bench {
     fr_ranks *ranks;
-    size_t count, own; /* count: number of ranks; own: number of this rank */
+    size_t count, own; /* count: number of ranks; own: index of this rank */
     uint8_t *row;      /* [count][MOST] */
     double seconds[REPETITIONS];
 } bench;

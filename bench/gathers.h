@@ -13,7 +13,7 @@ typedef struct fr_bench_gathers_plan {
     double delay_us;    /* microseconds by which each message is delayed artificially; the report states this delay */
 } fr_bench_gathers_plan;
 
-/* Measures the gathers. The result is FR_USAGE if there is only one rank. It is FR_NUMERIC if a rank got wrong
+/* Measures the gathers. The call fails with FR_USAGE if there is only one rank, and with FR_NUMERIC if a rank got wrong
  * bytes. */
 fr_status fr_bench_gathers(fr_bench_report *report, const fr_bench_gathers_plan *plan);
 

@@ -1,4 +1,4 @@
-/* Times how much a grammar costs per token (grammar.h). */
+/* Times the cost of a grammar per token (grammar.h). */
 #include "bench/grammar.h"
 
 #include <stdlib.h>
@@ -50,14 +50,14 @@ typedef struct bench {
     fr_model *model;
     fr_token_tree *tree;
     float *logits, *masked; /* masked: the logits after the mask */
-    int32_t *masked_ids;    /* the ids whose logits are in `masked`; used only if the mask leaves so few ids that
-                             * `masked` is not a whole row */
+    int32_t *masked_ids;    /* the ids whose logits are in `masked`, if the mask allows so few ids that `masked` is not
+                             * a whole row */
     int32_t *ids;           /* ids of a text that the grammar accepts */
     size_t count, vocab;
     /* seconds of a decode step */
     double step;
-    /* Microseconds of each repetition. made: to make the grammar; fresh: the mean for a token in a new state; known:
-     * the mean for a token in a known state; worst: the longest for a token. */
+    /* Microseconds, one value for each repetition. made: time to make the grammar; fresh: mean time for a token in a
+     * new state; known: mean time for a token in a known state; worst: longest time for a token. */
     double made[REPETITIONS], fresh[REPETITIONS], known[REPETITIONS], worst[REPETITIONS];
 } bench;
 
@@ -79,8 +79,8 @@ static fr_status time_step(bench *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* Advances the grammar along the text and computes the mask after each id. Gives the mean and the longest time of an
- * id. */
+/* Advances the grammar along the text and computes the mask after each id. *mean and *worst get the mean and the
+ * longest time for an id. */
 static fr_status follow(bench *b, fr_constraint *c, double *mean, double *worst) {
     double all = 0;
     *worst = 0;

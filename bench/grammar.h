@@ -3,8 +3,8 @@
  *
  * In: a model. Out: a table with a line for each of several grammars. Each grammar is measured along a text that it
  * accepts, in the model's tokens. A line has the time to make the grammar, the mean and the largest microseconds per
- * token, and what share of the model's decode step these are. The time of a token consists of advancing the grammar's
- * state, computing its mask, and removing the forbidden logits. */
+ * token, and these microseconds as a share of the model's decode step. The time of a token consists of advancing the
+ * grammar's state, computing its mask, and removing the forbidden logits. */
 #ifndef FR_BENCH_GRAMMAR_H
 #define FR_BENCH_GRAMMAR_H
 

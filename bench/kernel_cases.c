@@ -15,25 +15,25 @@
 
 enum {
     RUN = 32,               /* columns in a block of quantized activations */
-    WIDEST = 10240,         /* the most columns of a shape */
-    CUT = 64,               /* numbers of features, and of positions in attention, are multiples of this */
+    WIDEST = 10240,         /* the largest number of columns of a shape */
+    CUT = 64,               /* the numbers of features, and of positions in attention, are multiples of this number */
     CACHED_BYTES = 1 << 18, /* bytes of one thread's weights, few enough to stay in its L2 cache */
-    /* Number of different tiles of weights; these are repeated until all tiles are filled. It is prime. So a walk over
-     * every second or third tile still meets all different ones. */
+    /* Number of different tiles of weights, which are repeated until all tiles are filled. The number is prime, so that
+     * a walk over every second or third tile still meets all different ones. */
     DISTINCT = 7,
     GATHERED = 4096,      /* rows of a table that are scored, as by the centroid head of Gemma 4's assistant */
     BEST = 32,            /* number of clusters that the centroid head chooses */
     HEADS = 8,            /* query heads that share a KV head */
     TOKENS = 64,          /* rows in a call of DeltaNet */
-    TAPS = 4,             /* taps of DeltaNet's convolution, including the present row */
-    POSITIONS_MAX = 32768 /* the most cached positions of a shape of attention */
+    TAPS = 4,             /* rows that DeltaNet's convolution reads, including the current row */
+    POSITIONS_MAX = 32768 /* the largest number of cached positions of a shape of attention */
 };
 
-/* Describes how to call the kernels of one type of function (kernels.h). The kernels on plain arrays all have the same
- * `call`, which calls `apply`. */
+/* Describes how to call the kernels of one type of function (kernels.h). Kernels that work on plain arrays all have the
+ * same `call`, which calls `apply`. */
 struct fr_bench_kind {
-    /* offset in fr_kernels of the first pointer to a kernel of this kind, if fr_kernels has an array of such pointers;
-     * SIZE_MAX: fr_kernels has only one pointer to such kernels */
+    /* If fr_kernels has an array of pointers to kernels of this kind, offset of its first pointer. SIZE_MAX if
+     * fr_kernels has only one such pointer */
     size_t first_slot;
     const fr_bench_shape *shapes;
     size_t shape_count;
@@ -48,7 +48,7 @@ struct fr_bench_kind {
 
 /* -------------------------------------------------------------------------------------------------- random numbers */
 
-/* Gives the next random bits by SplitMix64, from a counter. */
+/* Gives the next random bits, by SplitMix64. *state is a counter. */
 static uint64_t random_bits(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -75,8 +75,8 @@ static void fill_float_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *s
     }
 }
 
-/* Fills a block with random bytes. The bytes are drawn again until the block's values are about as large as those of
- * real weights. */
+/* Fills a block with random bytes. New bytes are drawn until the block's values are about as large as those of real
+ * weights. */
 static void fill_block(fr_dtype type, uint8_t *block, uint64_t *state) {
     float values[256], most;
     size_t n = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, n);
@@ -96,7 +96,7 @@ static void fill_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) 
         for (size_t i = 0; i < cols / block; i++) fill_block(type, row + i * bytes, state);
 }
 
-/* Fills rows with values. Only the first rows differ from each other; the others repeat them. */
+/* Fills rows with values. Only the first rows differ from each other; the other rows are copies of them. */
 static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
     size_t bytes = fr_dtype_row_bytes(type, cols), distinct = DISTINCT * FR_TILE_FEATURES;
     uint64_t state = 1;
@@ -167,13 +167,14 @@ static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function,
 
 static void size_matmul_block(fr_bench_case *c) {
     size_products(c);
-    /* for low-bit types these are more bytes than in the file */
+    /* types with few bits take more bytes when packed than in the file */
     c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols);
     c->bytes = (double)c->stream_bytes;
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
-/* Fills tiles with weights. Only the first DISTINCT tiles differ from each other; the others repeat them. */
+/* Fills tiles with weights. Only the first DISTINCT tiles differ from each other; the other tiles are copies of
+ * them. */
 static void fill_tiles(const fr_bench_case *c, uint8_t *stream) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = fr_packed_bytes(c->type, FR_TILE_FEATURES, c->cols);
     static uint8_t rows[FR_TILE_FEATURES * WIDEST * sizeof(float)];
@@ -201,8 +202,8 @@ static void call_matmul_block(const fr_bench_case *c, fr_bench_function *functio
                            o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols, units * FR_TILE_FEATURES});
 }
 
-/* Derives the form of grouped codes from the slot that the kernel fills: the number of bits, and either biases or zero
- * points. */
+/* Derives the form of grouped codes from the slot that the kernel fills: the number of bits, and whether the codes have
+ * biases or zero points. */
 static void choose_grouped(fr_bench_case *c, size_t slot) {
     size_t biased = slot > FR_GROUPED_BITS_MAX;
     fr_grouping form = {.bits = (uint8_t)(slot - biased * (FR_GROUPED_BITS_MAX + 1)),
@@ -220,7 +221,8 @@ static void size_matmul_grouped(fr_bench_case *c) {
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
-/* Fills tiles of grouped codes. Only the first DISTINCT tiles differ from each other; the others repeat them. */
+/* Fills tiles of grouped codes. Only the first DISTINCT tiles differ from each other; the other tiles are copies of
+ * them. */
 static void fill_grouped(const fr_bench_case *c, uint8_t *stream) {
     static uint8_t codes[FR_TILE_FEATURES][WIDEST], zeros[FR_TILE_FEATURES][WIDEST / RUN];
     static float scales[FR_TILE_FEATURES][WIDEST / RUN], biases[FR_TILE_FEATURES][WIDEST / RUN];
@@ -250,8 +252,8 @@ static void call_matmul_grouped(const fr_bench_case *c, fr_bench_function *funct
                              c->rows, o->stream + first * c->tiles.tile_bytes, units * FR_TILE_FEATURES, &c->tiles});
 }
 
-/* Computes the sizes of products with selected rows of a table. The input is the row that multiplies them, followed by
- * the indices of the table's rows. */
+/* Computes the sizes of products with selected rows of a table. The input is the row that is multiplied with them,
+ * followed by the indices of the table's rows. */
 static void size_gather(fr_bench_case *c) {
     c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->input_bytes = c->cols * sizeof(float) + GATHERED * sizeof(int32_t);
@@ -333,8 +335,8 @@ static void size_array(fr_bench_case *c) {
     c->bytes = (double)(c->kind->arrays * c->cols * sizeof(float));
 }
 
-/* Fills the operands of kernels that multiply in place. A call that is repeated multiplies again and again. So all
- * values are 1 or -1, which neither vanish nor overflow. */
+/* Fills the operands of kernels that multiply in place. Repeated calls multiply the same array again and again. So all
+ * values are 1 or -1, with which the products neither vanish nor overflow. */
 static void fill_signs(const fr_bench_case *c, void *input) {
     uint64_t state = 2;
     for (size_t i = 0; i < c->input_bytes / sizeof(float); i++) ((float *)input)[i] = random_bits(&state) & 1 ? 1 : -1;
@@ -382,12 +384,13 @@ static void apply_axpy(fr_bench_function *function, float *y, const float *a, co
     ((fr_axpy_fn *)function)(y, a, n, 0.5f);
 }
 
-/* Applies a Hadamard transform of the largest size that is a power of two and divides the row. */
+/* Applies a Hadamard transform. Its block is the largest power of two that divides the row's length. */
 static void apply_hadamard(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
     ((fr_hadamard_fn *)function)(y, a, b, n & (~n + 1), n);
 }
 
-/* Fills half of the columns with cosines and half with sines. The input's second array is not used. */
+/* Fills the first half of the columns with cosines and the second half with sines. The input's second array is not
+ * used. */
 static void fill_angles(const fr_bench_case *c, void *input) {
     size_t half = c->cols / 2;
     for (size_t i = 0; i < half; i++) {
@@ -456,7 +459,7 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
 /* -------------------------------------------------------------------------------------------- DeltaNet and Mamba-2 */
 
 /* Computes the sizes of one head of DeltaNet or Mamba-2 over TOKENS rows. The input is the keys, queries and values of
- * the rows. The output is their results, followed by the state. */
+ * the rows. The output is the rows' results, followed by the state. */
 static void size_deltanet(fr_bench_case *c) {
     size_t row = 2 * c->cols + c->features, state = fr_deltanet_state(c->cols, c->features);
     c->input_bytes = TOKENS * row * sizeof(float);
@@ -517,8 +520,8 @@ static void call_short_conv(const fr_bench_case *c, fr_bench_function *function,
 
 /* ---------------------------------------------------------------------------------------------------------- shapes */
 
-/* Shapes of matrix products: Gemma 4 E2B's gate, E4B's down projection, and as many features of 1536 columns as fit in
- * the cache. */
+/* Shapes of matrix products: the gate of Gemma 4 E2B, the down projection of E4B, and as many features of 1536 columns
+ * as fit in the cache. */
 static const fr_bench_shape products[] = {
     {FR_BENCH_STREAMED, 6144, 1536, SIZE_MAX, 0},
     {FR_BENCH_STREAMED, 2560, 10240, SIZE_MAX, 0},
@@ -534,8 +537,8 @@ static const fr_bench_shape fp8_products[] = {
 /* A part of the table in the head of Gemma 4's assistant. The whole table has 262144 rows of 256 columns. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
-/* CACHE: E2B's full attention, in which 8 query heads share the one KV head. SMALL: attention with heads of 64
- * values. */
+/* CACHE describes the full attention of Gemma 4 E2B, in which 8 query heads share the one KV head. SMALL describes
+ * attention with heads of 64 values. */
 #define CACHE(type, positions) \
     { FR_BENCH_ATTENTION, positions, 512, 8, type }
 #define SMALL(positions, rows) \
@@ -616,7 +619,7 @@ static const fr_bench_kind kind_tanh = ARRAY(inner, fill_numbers, apply_one, 2);
 const fr_bench_kernel fr_bench_kernels[] = {
 #define FR_KERNEL(level, kind, slot, function) \
     {#function, level, (fr_bench_function *)(function), offsetof(fr_kernels, slot), &kind_##kind},
-#define FR_TWIN_KERNEL(...) /* a kernel that is used for two types is listed only for the first */
+#define FR_TWIN_KERNEL(...) /* empty: a kernel that two types use is listed only for the first type */
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #include "kernels/grouped_kernels.def"
@@ -682,8 +685,8 @@ void fr_bench_fill_input(const fr_bench_case *c, void *input) {
     c->kind->fill_input(c, input);
 }
 
-/* Fills the output with ordinary numbers, because kernels on arrays may work in place. A product overwrites its
- * output, so there it is filled with invalid numbers. */
+/* Fills the output. Kernels on arrays may work in place, so they get ordinary numbers. A product overwrites its output,
+ * so it gets invalid numbers. */
 void fr_bench_fill_output(const fr_bench_case *c, void *output) {
     if (c->units == 1)
         fill_floats(output, c->output_bytes / sizeof(float), 4);

@@ -11,8 +11,8 @@
 #include "bench/caches.h"
 
 static const size_t least_memory = (size_t)1 << 28;
-static const double batch_seconds = 0.004; /* the least duration of a timing, in seconds */
-/* A product that takes more seconds than this is made smaller. The limit is lower for kernels whose peak of
+static const double batch_seconds = 0.004; /* the shortest duration of a timing, in seconds */
+/* If a product takes more seconds than this, it is made smaller. The limit is lower for kernels whose peak of
  * multiply-adds is unknown, such as scalar ones. */
 static const double slow_seconds = 0.2, slow_scalar_seconds = 0.004;
 
@@ -25,19 +25,19 @@ typedef struct area {
 struct fr_bench_bed {
     fr_pool *pool;
     size_t threads, repetitions;
-    size_t cache_bytes; /* bytes of the last-level caches that the threads use, together */
+    size_t cache_bytes; /* bytes of all last-level caches that the threads use */
     fr_bench_memory memory;
     area streams, input, outputs, scratch, expected;
     size_t slice;                /* bytes of weights or cached positions that belong to one thread */
     fr_bench_counting *counting; /* [threads] */
-    int no_counters;             /* the errno that says why the counters can't be read; 0: they can be read */
+    int no_counters;             /* 0 if the counters can be read; otherwise the errno that says why they can't */
     double *samples;             /* [5][repetitions] seconds, bandwidths, peaks, clocks, shares of the limit */
 
     const fr_bench_case *c;      /* the case whose operands are loaded */
-    size_t copies;               /* number of copies of the case's weights or cached positions; each thread has this
-                                  * many */
+    size_t copies;               /* number of copies of a thread's weights or cached positions; the same for each
+                                  * thread */
     fr_bench_function *function; /* the function that the team calls */
-    /* A timing runs a batch of `rounds` calls of `units` units each. turn: number of calls so far; each call uses the
+    /* A timing runs a batch of `rounds` calls of `units` units each. turn: number of calls so far. Each call uses the
      * next copy of the operands. */
     size_t units, rounds, turn;
     double (*counts)[FR_BENCH_COUNTERS]; /* [threads] events counted during a batch */
@@ -73,7 +73,7 @@ static fr_bench_operands operands_of(const fr_bench_bed *bed, size_t thread) {
 }
 
 /* Copies a thread's weights or cached positions as often as needed. The thread that will use the copies makes them, so
- * that they are in its NUMA node. The first copy of the first thread exists already. */
+ * that they are in its NUMA node. The first copy of the first thread already exists. */
 static void copy_streams(void *context, const fr_team *team) {
     const fr_bench_bed *bed = context;
     uint8_t *to = operands_of(bed, team->index).stream;
@@ -137,13 +137,13 @@ static void choose_units(fr_bench_bed *bed, double moment) {
     bed->units = bed->c->units;
 }
 
-/* Finds the number of calls in a batch. Finding it also warms up the caches and the clock. */
+/* Finds the number of calls in a batch. The trial runs also warm up the caches and the clock. */
 static void choose_rounds(fr_bench_bed *bed) {
     for (bed->rounds = 1; run_batch(bed) < batch_seconds;) bed->rounds *= 2;
 }
 
-/* Gives the least seconds that a call can take: the time to read its bytes or the time to do its multiply-adds,
- * whichever is longer. */
+/* Gives the least seconds that a call can take. They are the longer of two times: the time to read its bytes, and the
+ * time to do its multiply-adds. */
 static double limit_seconds(fr_bench_timing *timing, double bandwidth, double peak) {
     if (timing->macs == 0 || isnan(peak)) return NAN;
     double reading = timing->from_memory ? timing->bytes / bandwidth : 0, multiplying = timing->macs / peak;

@@ -1,6 +1,6 @@
-/* Checks one kernel on one case, and times it on a team of threads at once.
+/* Checks one kernel on one case, and times it on all threads of a team at once.
  *
- * In: a case (kernel_cases.h), the kernels that compute it. Out: the seconds of a call. Between the timings the
+ * In: a case (kernel_cases.h), and the kernels that compute it. Out: the seconds of a call. Between the timings the
  * machine's bandwidth, its peak of multiply-adds and its clock are measured too. Each thread has its own operands. If
  * weights must come from memory, there are more copies of them than the caches hold, and the calls use these copies in
  * turn. */
@@ -14,42 +14,42 @@
 typedef struct fr_bench_bed fr_bench_bed;
 
 /* Opens a bed, which holds the operands of kernels and times the kernels. stream_bytes: bytes of all threads' weights
- * or cached positions together; 0: more than the caches hold. The pool must outlive the bed. */
+ * or cached positions together; 0 means more than the caches hold. The pool must outlive the bed. */
 fr_status fr_bench_bed_open(fr_pool *pool, size_t threads, size_t stream_bytes, size_t repetitions, fr_bench_bed **bed);
 void fr_bench_bed_close(fr_bench_bed *bed);
 
 /* Returns the bytes that the weights of one thread may take, which is the value for `room` of fr_bench_case_make. */
 size_t fr_bench_bed_room(const fr_bench_bed *bed);
 
-/* Gives 0 if the processor's counters can be read, else the errno that says why they can't. */
+/* Gives 0 if the processor's counters can be read. Otherwise gives the errno that says why they can't. */
 int fr_bench_bed_no_counters(const fr_bench_bed *bed);
 
-/* Measures the bandwidth of memory in bytes per second, in the way that is used between two timings. */
+/* Measures the bandwidth of memory in bytes per second, in the same way as it is measured between two timings. */
 double fr_bench_bed_bandwidth(const fr_bench_bed *bed);
 
-/* Makes the operands of a case, and the output that the definition gives for them. refill false: the case before this
- * one had the same weights and differed only in its number of rows, so its weights are used again. The case must
- * outlive its timings. */
+/* Makes the operands of a case, and the output that the definition gives for them. If refill is false, the weights of
+ * the previous case are used again. That case must have had the same weights and differed only in its number of rows.
+ * The case must outlive its timings. */
 fr_status fr_bench_bed_load(fr_bench_bed *bed, const fr_bench_kernel *kernel, const fr_bench_case *c, bool cached,
                             bool refill);
 
 typedef struct fr_bench_timing {
-    bool same_bits;   /* the kernel's output has the definition's bits; if not, the kernel is not timed */
+    bool same_bits;   /* the kernel's output has the definition's bits; a kernel with other bits is not timed */
     bool from_memory; /* the weights or cached positions are larger than the caches */
     size_t units;     /* number of units in a call; fewer than the case has if the kernel is slow */
     /* Totals of a call of all threads together. */
     double bytes, macs, values;
     fr_bench_figure seconds;
-    /* Medians of the machine's speed while the kernel was timed. bandwidth is NaN if the operands lie in caches. */
+    /* Medians of the machine's speed while the kernel was timed. If the operands are in caches, bandwidth is NaN. */
     double bandwidth, peak, clock;
-    /* the least time that the machine's limits allow, divided by the measured time; NaN: no limit is known */
+    /* the least time that the machine's limits allow, divided by the measured time; NaN if no limit is known */
     fr_bench_figure of_limit;
-    const char *limit;                /* "bandwidth" or "arithmetic"; NULL: no limit is known */
+    const char *limit;                /* "bandwidth" or "arithmetic"; NULL if no limit is known */
     double counts[FR_BENCH_COUNTERS]; /* events counted in one call of all threads */
 } fr_bench_timing;
 
-/* A loop that reaches the peak of multiply-adds, and the number of rounds that one timing runs. peak NULL: no peak is
- * known. */
+/* Describes a loop that reaches the peak of multiply-adds, and the number of rounds that one timing runs. If no peak is
+ * known, `peak` is NULL. */
 typedef struct fr_bench_roof {
     const fr_bench_peak *peak;
     size_t rounds;

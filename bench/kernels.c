@@ -16,7 +16,7 @@
 
 enum { BLOCK = 32 };
 
-/* The kinds of numbers that kernels multiply. Each kind has its own peak of multiply-adds. */
+/* Names the kinds of numbers that kernels multiply. Each kind has its own peak of multiply-adds. */
 typedef enum domain { FLOATS, INTEGERS, DOMAINS } domain;
 
 typedef struct bench {
@@ -26,7 +26,7 @@ typedef struct bench {
     unsigned levels;
     fr_machine machine;
 
-    /* the members below hold for the number of threads that is being measured */
+    /* the members below are for the current number of threads */
     size_t threads;
     fr_bench_bed *bed;
     fr_bench_roofline *roofline;                         /* NULL: no picture */
@@ -54,8 +54,8 @@ static bool wanted(const bench *b, const fr_bench_kernel *kernel) {
     return (b->levels >> kernel->level & 1) && regexec(&b->filter, kernel->name, 0, NULL, 0) == 0;
 }
 
-/* Gives the next wanted kernel of a slot after `build`; NULL: there is none. build NULL: the first kernel is
- * wanted. */
+/* Gives the next wanted kernel of a slot after `build`, or NULL if there is none. If build is NULL, gives the first
+ * wanted kernel. */
 static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_bench_kernel *build) {
     const fr_bench_kernel *end = fr_bench_kernels + fr_bench_kernel_count;
     for (build = build ? build + 1 : fr_bench_kernels; build < end; build++)
@@ -63,7 +63,8 @@ static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_b
     return NULL;
 }
 
-/* Adds an instruction set by its name. On x86 `scalar` stands for two levels: with and without fused multiply-add. */
+/* Adds an instruction set by its name. On x86 the name `scalar` adds two levels: with and without fused
+ * multiply-add. */
 static fr_status add_level(bench *b, const char *word, size_t length) {
     unsigned here = fr_cpu_levels();
     for (fr_isa_level level = 0; fr_isa_word(level); level++) {
@@ -160,7 +161,7 @@ static void measure_limits(bench *b, fr_pool *pool) {
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
 /* The columns of the table. All figures are totals of one call on every thread. Columns without a heading are only in
- * the output for programs. They tell how the other figures were computed. */
+ * the output for programs. They say how the other figures were computed. */
 static const fr_bench_column columns[] = {
     {"kernel", "kernel", 0},
     {"isa", NULL, 0},
@@ -225,8 +226,8 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
     tell_counts(b, t, told ? blocks : NAN);
 }
 
-/* Adds a result to the roofline picture. Results whose operands come from caches are left out, and so are doubtful
- * ones and those without a known limit. */
+/* Adds a result to the roofline picture. A result is left out if its operands come from caches, if it is doubtful, or
+ * if its limit is unknown. */
 static void draw(bench *b, const fr_bench_kernel *kernel, const fr_bench_case *c, const fr_bench_timing *t) {
     char shape[64], series[128], tip[160];
     if (!b->roofline || !t->same_bits || !t->from_memory || !t->limit ||

@@ -1,4 +1,4 @@
-/* Measures every kernel of every instruction set that runs here against the machine's limits.
+/* Measures every kernel of every instruction set that this machine can run, and compares it with the machine's limits.
  *
  * In: the wanted kernels, rows and threads, and the number of repetitions. Out: tables of a report (table.h): the
  * limits, then products with weights from memory and from the cache, attention, and kernels on rows and arrays. A
@@ -7,8 +7,8 @@
  *
  * All threads run the kernel at once. The features of a product are divided among the threads. For any other kernel
  * each thread has its own operands. Figures are totals of all threads. If weights or cached positions must come from
- * memory, there are more copies of them than the caches hold, and the calls use these in turn. The limits are measured
- * again between the timings (kernel_timing.h). */
+ * memory, there are more copies of them than the caches hold, and the calls use the copies in turn. The limits are
+ * measured again between the timings (kernel_timing.h). */
 #ifndef FR_BENCH_KERNELS_H
 #define FR_BENCH_KERNELS_H
 
@@ -25,9 +25,9 @@ typedef struct fr_bench_kernels_plan {
     bool pin, numa;
     size_t repetitions;
     double max_spread; /* per cent; a figure with a larger spread is marked with ? */
-    /* bytes of all weights that a product reads, at least 4 MiB for each thread; 0: more than the caches hold */
+    /* bytes of all weights that a product reads, at least 4 MiB for each thread; 0 means more than the caches hold */
     size_t weight_bytes;
-    FILE *plot; /* file for a roofline picture of the last number of threads; NULL: none */
+    FILE *plot; /* file for a roofline picture of the last number of threads; NULL if no picture is wanted */
     /* Called with the kernel's name before each timing, and with NULL after it, before a line of the table is
      * printed. */
     void (*progress)(void *context, const char *kernel, size_t done, size_t total);

@@ -16,7 +16,7 @@ static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int rep
     return best;
 }
 
-/* Tries small and huge pages in turn, and keeps the faster ones. */
+/* Tries small and huge pages in turn, and keeps the memory that is read faster. */
 static fr_bench_memory faster(fr_pool *pool, size_t size, int repeats, double *best) {
     fr_bench_memory small = fr_bench_memory_take(pool, size, FR_BENCH_SMALL),
                     huge = fr_bench_memory_take(pool, size, FR_BENCH_HUGE);

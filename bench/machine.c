@@ -35,7 +35,7 @@ typedef struct bench {
 
 /* --------------------------------------------------------------------------------------------------------- sampling */
 
-/* A measurement: the pool that runs it, its number of rounds, and the memory or the loop that it uses. */
+/* Describes a measurement: the pool that runs it, its number of rounds, and the memory or the loop that it uses. */
 typedef struct timing {
     fr_pool *pool;
     size_t count;
@@ -57,7 +57,7 @@ static double shortest(measure_fn *measure, const timing *task) {
     return least;
 }
 
-/* Finds a number of rounds that takes long enough to be timed. Finding it also warms up the caches and the clock. */
+/* Finds a number of rounds that takes long enough to be timed. The trial runs also warm up the caches and the clock. */
 static void calibrate(measure_fn *measure, timing *task) {
     double took = 0;
     for (task->count = 1; (took = shortest(measure, task)) < A_WHILE / 4;) task->count *= 2;
@@ -75,14 +75,14 @@ static void look_at_clock(void *context, const fr_team *team) {
     *(double *)context = fr_bench_clock_rate();
 }
 
-/* The figures of one thread: the measured value, this value in cycles, and the core's clock, which is measured after
- * each timing. */
+/* Holds the figures of one thread: the measured value, the same value in cycles, and the core's clock, which is
+ * measured after each timing. */
 typedef struct core_figures {
     fr_bench_figure value, cycles, clock;
 } core_figures;
 
-/* Measures one core repeatedly. With `rates` the value is an amount per second, and its figure in cycles is the amount
- * per cycle. Without `rates` the value is a time, and its figure in cycles is the number of cycles. */
+/* Measures one core repeatedly. If `rates` is true, the value is an amount per second, and its figure in cycles is the
+ * amount per cycle. Otherwise the value is a time, and its figure in cycles is the number of cycles. */
 static core_figures sample_core(bench *b, measure_fn *measure, timing *task, bool rates) {
     calibrate(measure, task);
     for (size_t i = 0; i < b->options->repetitions; i++) {
@@ -149,7 +149,7 @@ static fr_bench_memory take_bytes(const bench *b, fr_pool *pool, size_t bytes, f
     return memory;
 }
 
-/* Takes memory in pages of this kind. *given is false if the system gave other pages. */
+/* Takes memory in pages of the kind `pages`. *given becomes false if the system gave other pages. */
 static fr_status take(const bench *b, fr_pool *pool, fr_bench_pages pages, fr_bench_memory *memory, bool *given) {
     *memory = take_bytes(b, pool, b->memory_bytes, pages);
     *given = pages == FR_BENCH_SMALL || memory->huge;
@@ -273,9 +273,9 @@ static double seconds_of_load(const timing *task) {
     return (fr_clock() - start) / (double)task->count;
 }
 
-/* Gives the number of bytes that a core reads to measure a cache level: the core's share of the next nearer cache,
- * plus half of the core's share of the cache of this level. With so many bytes few lines are found in the nearer
- * caches. This holds for caches that keep copies of the nearer caches' lines, and for caches that do not. */
+/* Gives the number of bytes that a core reads to measure a cache level: the core's share of the next nearer cache, plus
+ * half of the core's share of the cache of this level. A core that reads this many bytes finds few of the lines in the
+ * nearer caches. This holds for caches that keep copies of the nearer caches' lines, and for caches that do not. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
     size_t nearer = level ? caches[level - 1].bytes / caches[level - 1].cores : 0;
     return (nearer + caches[level].bytes / caches[level].cores / 2) / PAGE * PAGE;
@@ -297,8 +297,8 @@ static const fr_bench_column cache_columns[] = {
     {"latency_cycles", "cycles", 0},
 };
 
-/* Adds the last cells of a line of the table: one core alone reads `alone` bytes and follows a chain of loads through
- * them, and then all cores read `each` bytes at the same time. */
+/* Adds the last cells of a line of the table. First one core alone reads `alone` bytes and follows a chain of loads
+ * through them. Then all cores read `each` bytes at the same time. */
 static fr_status put_level(bench *b, size_t alone, size_t each) {
     fr_bench_memory own = take_bytes(b, b->one, alone, FR_BENCH_HUGE),
                     shared = take_bytes(b, b->all, each * b->most, FR_BENCH_HUGE);
@@ -443,7 +443,7 @@ static fr_status barrier_table(bench *b) {
 
 /* -------------------------------------------------------------------------------------------- the whole measurement */
 
-/* Returns a number of bytes that exceeds all caches, but that the machine can spare. */
+/* Returns a number of bytes that exceeds all caches, but is small enough for the machine's memory. */
 static size_t memory_to_read(const bench *b) {
     size_t bytes = LEAST_MEMORY, installed = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     if (b->cache_count) {

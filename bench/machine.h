@@ -8,7 +8,8 @@
 #include "bench/facts.h"
 
 typedef struct fr_bench_machine_options {
-    /* numbers of threads to measure; none given: 1, 2, 4 .. and all cores; tables call the largest "all" */
+    /* numbers of threads to measure; if none is given: 1, 2, 4 .. and the number of all cores; tables call the largest
+     * "all" */
     const int64_t *threads;
     size_t thread_count;
     const char *isas; /* names of instruction sets, separated by commas; NULL: all that run here */

@@ -26,9 +26,9 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
     }
 }
 
-/* Gives each position up to `end` a page of the cache. If no free page is left, positions share pages. A measurement
- * may need any position, even one that sliding layers have dropped already. The contents of the pages do not
- * matter. */
+/* Gives each position up to `end` a page of the cache. If no free page is left, positions share pages. Every position
+ * needs a page, even one that sliding layers have already dropped, because a measurement may use any of them. The
+ * contents of the pages do not matter. */
 static void reach(fr_kv *kv, size_t end) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         for (size_t block = 0; kv->page_bytes[kind] && block < fr_kv_blocks(end); block++) {
@@ -41,7 +41,7 @@ static void reach(fr_kv *kv, size_t end) {
 }
 
 /* Moves the states of recurrent layers to a position; their contents do not matter. certain: the number of rows at the
- * start of the batch that are not drafts, and so advance the state. 0 counts as 1. */
+ * start of the batch that are not drafts, and so advance the state; 0 counts as 1. */
 static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     if (r->count == 0) return;
     fr_bench_require(fr_recurrent_claim(r, position));
@@ -97,8 +97,8 @@ static void copy_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t f
             memcpy(fr_kv_slot(layer, rows, head, position), fr_kv_slot(layer, rows, head, position % RUN), rows->bytes);
 }
 
-/* Copies the keys and values of the first RUN positions to all others. Each thread writes the positions that it would
- * write in a real prompt, so that the pages are in the same NUMA nodes. */
+/* Copies the keys and values of the first RUN positions to all other positions. Each thread writes the positions that
+ * it would write in a real prompt, so that the pages are in the same NUMA nodes. */
 static void fill_positions(void *context, const fr_team *team) {
     const filling *f = context;
     const fr_kv *kv = &f->session->cache.kv;
@@ -180,8 +180,9 @@ static double assistant_bytes(const fr_drafter *drafter) {
     return bytes + (double)(a->top * a->cluster_size) * (double)head->row_bytes;
 }
 
-/* Returns the bytes of EAGLE-3's matrix fc, which combines the target's hidden rows; 0 if the drafter has none. Only
- * the first step of a chain reads it, because later steps start from the drafter's own row. */
+/* Returns the bytes of EAGLE-3's matrix fc, which combines the target's hidden rows. Returns 0 if the drafter has no
+ * such matrix. Only the first step of a chain reads the matrix, because later steps start from the drafter's own
+ * row. */
 static double target_row_bytes(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_eagle3 ? bytes_of(&((const fr_eagle *)drafter->net)->fc) : 0;
 }
@@ -245,7 +246,8 @@ static double state_bytes(const fr_trunk *trunk) {
     return 2 * bytes;
 }
 
-/* Gives the cost of a forward. use: the experts that it read, all 0 if the model is not a mixture. */
+/* Gives the cost of a forward. use: counts of the experts that the forward read; all counts are 0 if the model is not a
+ * mixture. */
 static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expert_use *use) {
     double read = use->all ? (double)use->read / (double)use->all : 1;
     double chosen = use->all ? (double)use->pairs / (double)use->all : (double)rows;
@@ -264,8 +266,8 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
 }
 
 /* Adds the cost of attention over latents. A row sees the latents up to its own position. Each head of the row
- * multiplies each of these latents twice: once the whole latent, as a key, and once all but its rotary part, as a
- * value. */
+ * multiplies each of these latents twice: first the whole latent, as a key, and then all of it except its rotary part,
+ * as a value. */
 static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t rows, size_t position) {
     const fr_trunk *trunk = &session->model->trunk;
     double seen = 0;
@@ -291,8 +293,8 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
 }
 
 /* Measures the bandwidth of memory after a pair of measurements. *bandwidth is the value from before the pair, and
- * becomes the value from after it. Returns true if the pair counts: if the bandwidth hardly changed, or if too many
- * pairs were repeated already. */
+ * becomes the value from after it. Returns true if the pair counts. A pair counts if the bandwidth hardly changed, or
+ * if too many pairs were repeated already. */
 static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
     double before = *bandwidth, after = fr_bench_memory_read(session->engine->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
@@ -335,8 +337,8 @@ fr_dtype fr_bench_main_type(const fr_model *model) {
     return main;
 }
 
-/* Gives the share of the dot product's peak that remains when weights of this type must be unpacked too; 1 if the
- * share is unknown. */
+/* Gives the share of the dot product's peak that remains when weights of this type must be unpacked too. Returns 1 if
+ * the share is unknown. */
 static double dot_share(fr_dtype type) {
     static const double shares[FR_DTYPE_COUNT] = {
         [FR_Q4_0] = 0.75, [FR_Q8_0] = 0.75, [FR_Q4_K] = 0.62, [FR_Q6_K] = 0.62};
@@ -377,7 +379,7 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memo
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, &bandwidth, &again)) {
         fr_bench_limits now = fr_bench_limits_now(session, bandwidth);
         limits[pair] = fr_bench_row_limit(&one_cost, &cost, &now);
-        /* An untimed forward comes first, so that both timed ones find the same things in the caches. */
+        /* An untimed forward comes first, so that the two timed forwards find the same data in the caches. */
         fr_bench_forward(session, rows, position);
         double one = fr_bench_forward(session, 1, position);
         ratios[pair] = fr_bench_forward(session, rows, position) / one;

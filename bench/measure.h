@@ -1,5 +1,5 @@
-/* Times single forwards of whole models, without the rounds of a session. Computes the cost of a forward, and the
- * least time that the forward can take.
+/* Times single forwards of whole models, without the rounds of a session. Also computes the cost of a forward, and the
+ * least time that a forward can take.
  *
  * In: opened models and sessions. Out: seconds, bytes, multiply-adds. */
 #ifndef FR_BENCH_MEASURE_H
@@ -13,7 +13,7 @@
 /* Ends the benchmark with the library's error line if the status is a failure. */
 void fr_bench_require(fr_status status);
 
-/* Makes a prompt of arbitrary ids, a different one for each number. It contains no image tokens. */
+/* Makes a prompt of arbitrary ids, a different one for each `number`. The prompt contains no image tokens. */
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number);
 
 /* Time forwards of the timeline's ids, and give the seconds. The first id may be at any position of the context,
@@ -25,7 +25,7 @@ double fr_bench_prefill(fr_session *session, size_t count, size_t position);
 double fr_bench_decode(fr_session *session, size_t count, size_t position);
 
 /* Fills the cache with `length` positions. Only the first 512 positions are run. All other positions get copies of
- * their keys and values, and reading copies takes as long. */
+ * their keys and values. Reading copies takes as long as reading real ones. */
 void fr_bench_fill(fr_session *session, size_t length);
 
 /* fr_bench_begin_drafts runs a prompt of 128 ids and one token, after which the session can draft.

@@ -26,8 +26,8 @@ FR_INLINE __m256 gelu_mul(__m256 a, __m256 b, __m256 factor) {
     return _mm256_mul_ps(gelu, b);
 }
 
-/* Computes x times the normal distribution function at x. max returns its second argument for zeros and NaN, so -0
- * stays -0. */
+/* Computes x times the normal distribution function at x. max returns its second argument if an argument is NaN or both
+ * are zeros, so -0 stays -0. */
 FR_INLINE __m256 gelu_erf(__m256 a, __m256 b, __m256 factor) {
     (void)b, (void)factor;
     __m256 one = _mm256_set1_ps(1.0f), zero = _mm256_setzero_ps(), w = _mm256_max_ps(a, _mm256_sub_ps(zero, a));

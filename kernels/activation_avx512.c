@@ -26,8 +26,8 @@ FR_INLINE __m512 gelu_mul(__m512 a, __m512 b, __m512 factor) {
     return _mm512_mul_ps(gelu, b);
 }
 
-/* Computes x times the normal distribution function at x. max returns its second argument for zeros and NaN, so -0
- * stays -0. */
+/* Computes x times the normal distribution function at x. max returns its second argument if an argument is NaN or both
+ * are zeros, so -0 stays -0. */
 FR_INLINE __m512 gelu_erf(__m512 a, __m512 b, __m512 factor) {
     (void)b, (void)factor;
     __m512 one = _mm512_set1_ps(1.0f), zero = _mm512_setzero_ps(), w = _mm512_max_ps(a, _mm512_sub_ps(zero, a));

@@ -1,4 +1,4 @@
-/* Computes slopes and what they add: see alibi.h. */
+/* Computes the slopes of ALiBi and the terms that they add to scores: see alibi.h. */
 #include "kernels/alibi.h"
 
 #include "kernels/double_math.h"

@@ -2,34 +2,35 @@
  * fr_matmul_block_fn and fr_matmul_grouped_fn in kernels.h. The formats and their unpacking are those of
  * block_avx512.h.
  *
- * An instruction multiplies 16 rows of 32 activations by 32 codes of each of 16 outputs, which is a run of a tile of
- * weights. Every run has a float scale of its own for each row (NUMERICS.md, section 5), so integer sums can't stay in
- * a tile register from one run to the next. They go through memory to AVX-512 registers, where they are added to the
- * chains. The chains stay in 16 registers, one for each row, over all columns of a part.
+ * A tile instruction multiplies 16 rows of 32 activations by 32 codes of each of 16 outputs, which is a run of a tile
+ * of weights. Every run has a float scale of its own for each row (NUMERICS.md, section 5), so integer sums can't stay
+ * in a tile register from one run to the next. They go through memory to AVX-512 registers, where they are added to the
+ * chains. A chain is the float sum of one output of a row. The chains stay in 16 registers, one for each row, over all
+ * columns of a part.
  *
  * The float operations are the limit. While tile instructions are in use, and for some 150 cycles after the last one,
- * the processor runs 512-bit float operations at one port instead of two (measured with instructions on registers; it
- * does so even beside a TILEZERO alone, while integer operations keep their two ports). A conversion, a product of
- * scales and an fma for each row are 48 operations in a run, so a run of 16 rows and 16 outputs takes at least 48
- * cycles, and 64 with a minimum. These are the cycles that it takes beside those of vpdpbusd, at the clock of
- * `bench machine`, 64 rows, weights in the caches:
+ * the processor runs 512-bit float operations at one port instead of two. (This was measured with instructions on
+ * registers. Even a single TILEZERO has this effect, while integer operations keep their two ports.) In a run, each row
+ * needs a conversion, a product of scales and an fma, 48 operations for 16 rows. So a run of 16 rows and 16 outputs
+ * takes at least 48 cycles, and 64 with a minimum. The table compares the cycles that a run takes here with those of
+ * the vpdpbusd kernel, at the clock of `bench machine`, 64 rows, weights in the caches:
  *
  *     type      tiles      vpdpbusd
  *     Q4_0      82         127
  *     Q8_0      85         130
  *     Q4_K      105        130
  *
- * The instructions alone take less: a tdpbssd 19, a tilestored 18, the loads of a run 15, all of them together 26.
- * Types whose halves of a run have scales of their own need two tiles and twice the float operations (Q6_K: 148 cycles
- * beside 146), so they have no kernel here. Sums as floats (tdpbf16ps) need no conversion, but their codes are twice as
- * long; they were not faster with activations in L2. Three runs are under way at once: while run i is multiplied, the
- * sums of run i - 1 are stored, and the sums of run i - 3 are added to the chains.
+ * The instructions alone take less: a tdpbssd 19 cycles, a tilestored 18, the loads of a run 15, all of them together
+ * 26. Types whose halves of a run have scales of their own need two tiles and twice the float operations. They have no
+ * kernel here, because Q6_K took 148 cycles with tiles and 146 without. Float sums (tdpbf16ps) need no conversion, but
+ * their codes are twice as long; they were not faster with activations in L2. Three runs are in progress at once: while
+ * run i is multiplied, the sums of run i - 1 are stored, and the sums of run i - 3 are added to the chains.
  *
- * The offset is subtracted from codes here, so they are signed, and sums need no correction. Only codes of 8 bits with
- * a bias are unsigned. A call has these loops, the outermost first: parts of the rows; parts of the columns, whose
- * activations are packed; tiles of 16 outputs, of which a part is unpacked into the L1 cache; groups of 16 rows; runs.
- * Between two parts of the columns, chains are kept in y. A last group with fewer rows is filled up with zeros, and
- * the sums of these rows are dropped. */
+ * The offset is subtracted from the codes when they are unpacked, so codes are signed, and sums need no correction.
+ * Only codes of 8 bits with a bias are unsigned. A call has these loops, the outermost first: parts of the rows; parts
+ * of the columns, whose activations are packed; tiles of 16 outputs, of which the same columns are unpacked into the L1
+ * cache; groups of 16 rows; runs. Between two parts of the columns, chains are kept in y. If the last group has fewer
+ * rows, it is filled up with rows of zeros, whose sums are dropped. */
 #ifndef FR_KERNELS_BLOCK_AMX_H
 #define FR_KERNELS_BLOCK_AMX_H
 
@@ -43,31 +44,32 @@ enum {
     RUNS_MAX = 32,     /* runs in a part of the columns, at most; their codes take 16 KB */
     SETS = 2,          /* runs whose sums are in tile registers at once */
     JOINED_BEFORE = 3, /* step i adds the sums of run i - JOINED_BEFORE to the chains */
-    STORED_MAX = 4     /* runs whose stored sums are in memory at once; step i needs the sums of runs i - JOINED_BEFORE
-                        * to i - 1 */
+    STORED_MAX = 4     /* runs whose stored sums are in memory at once; step i needs those of runs i - JOINED_BEFORE to
+                        * i - 1 */
 };
 
-/* The activations of a group of rows in one run. */
+/* Holds the activations of a group of rows in one run. */
 typedef struct group_run {
     int8_t q[ROWS][RUN];
     float d[ROWS], dsum[ROWS];
 } group_run;
 
-/* The unpacked weights of a tile over a part of the columns, run by run. Minima that the format lacks are not set. */
+/* Holds the unpacked weights of a tile over a part of the columns, run by run. Minima are not set if the format has
+ * none. */
 typedef struct weights_part {
     uint8_t codes[RUNS_MAX][GROUPS][64];
     float d[RUNS_MAX][FR_TILE_FEATURES], m[RUNS_MAX][FR_TILE_FEATURES];
 } weights_part;
 
-/* The integer sums of a run as a tile register stores them, for each row and output. */
+/* The integer sums of a run, for each row and output, as a tile register stores them. */
 typedef int32_t stored_sums[ROWS][FR_TILE_FEATURES];
 
-/* The product of one tile with one group of rows, over a part of the columns. */
+/* Describes the product of one tile with one group of rows, over a part of the columns. */
 typedef struct tile_part {
     const weights_part *weights;
     const group_run *rows; /* [runs] the activations of the group */
-    size_t runs, count;    /* count: rows that the group has */
-    bool started;          /* y holds the chains of earlier columns */
+    size_t runs, count;    /* runs: number of runs in the part; count: number of rows in the group */
+    bool started;          /* y already holds the sums over earlier columns */
     float *y;
     size_t y_stride;
     __mmask16 stored; /* outputs that the tile has */
@@ -106,7 +108,7 @@ FR_INLINE void join_run(joining how, const tile_part *p, size_t i, stored_sums f
 /* ------------------------------------------------------------------------------------------------ a part of a tile */
 
 /* Multiplies all runs of a part for a group of rows. Step i multiplies run i, stores the sums of run i - 1, and adds
- * those of run i - 3 to the chains. */
+ * the sums of run i - 3 to the chains. */
 FR_INLINE void multiply_part(joining how, bool unsigned_codes, const tile_part *given) {
     const tile_part p = *given;
     _Alignas(64) stored_sums stored[STORED_MAX];
@@ -129,7 +131,7 @@ FR_INLINE void multiply_part(joining how, bool unsigned_codes, const tile_part *
         if (r < p.count) _mm512_mask_storeu_ps(p.y + r * p.y_stride, p.stored, acc[r]);
 }
 
-/* Defines multiply_part for each kind of joining. */
+/* Defines a function that calls multiply_part, for one kind of joining. */
 #define FR_MULTIPLY(name, how, unsigned_codes) \
     static void name(const tile_part *p) {     \
         multiply_part(how, unsigned_codes, p); \
@@ -154,8 +156,9 @@ FR_INLINE multiply_fn *multiply_of(const format *f) {
 
 /* ------------------------------------------------------------------------------------------- unpacking and packing */
 
-/* Unpacks `blocks` blocks of a tile. Together these blocks have `runs` runs. (The last block of grouped codes may have
- * fewer runs than the others.) A table's values are signed already; from other codes the offset is subtracted. */
+/* Unpacks `blocks` blocks of a tile, which together have `runs` runs. The last block of grouped codes may have fewer
+ * runs than the others. If codes are looked up in a table, the table's values are signed already. From other codes the
+ * offset is subtracted. */
 FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job, const uint8_t *bytes, size_t blocks,
                            size_t runs) {
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
@@ -196,23 +199,23 @@ static void pack_rows(group_run panel[][RUNS_MAX], const product *job, size_t ro
 
 /* ----------------------------------------------------------------------------------------- parts, tiles and groups */
 
-/* Holds all that the walk must know of a format. The walk gets a format in this form, so it is compiled once and not
- * again for each format. */
+/* Holds the properties of a format that the walk over a matrix needs. The walk gets them at run time, so it is compiled
+ * once and not again for each format. */
 typedef struct tile_format {
     size_t block_runs, block_bytes, tile_bytes;
     unpack_fn *unpack;
     multiply_fn *multiply;
 } tile_format;
 
-/* The shapes of the tiles: sums, rows, codes. */
+/* Shapes of the tile registers: first the sums, then the rows, then the codes. */
 static const fr_tile_shapes shapes = {
     .palette = 1,
     .row_bytes = {64, 64, [4] = RUN, RUN, 64, 64},
     .rows = {ROWS, ROWS, [4] = ROWS, ROWS, GROUPS, GROUPS},
 };
 
-/* Computes all tiles of a part of the rows and columns. While the first group of rows is multiplied, the same columns
- * of the next tile are prefetched. */
+/* Computes all tiles of a part of the rows and columns. While a tile is multiplied by the first group of rows, the same
+ * columns of the next tile are prefetched. */
 static void compute_part_by_tiles(const tile_format *f, const product *job, group_run panel[][RUNS_MAX], size_t row,
                                   size_t rows, size_t from, size_t blocks, size_t runs) {
     _Alignas(64) weights_part weights;

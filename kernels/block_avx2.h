@@ -1,18 +1,19 @@
-/* Holds what the kernels for packed weights in registers of 8 features share: unpacking, scales, the walk over a
- * matrix.
+/* Holds the code that the kernels for packed weights share if a register has 8 features: unpacking, scales, the walk
+ * over a matrix.
  *
- * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. Each instruction set's file
- * gives every format a `dot` function, which adds a run of 32 columns to the chains; everything else is here.
+ * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn defines it. The file of each
+ * instruction set gives every format a `dot` function, which adds a run of 32 columns to the chains. A chain is the
+ * float sum of one output. All other code is here.
  *
- * A line of a tile is two registers: features 0..7 and 8..15, 4 columns each. Both are multiplied with the same
- * broadcast of activations, and up to 4 rows share the same unpacked weights. That takes 8 registers of integer sums,
- * 4 of codes, and two or three to work with. More rows are multiplied 4 at a time: they unpack a chunk of 256 columns
- * again, which is then in the L1 cache. Between two chunks, the chains are kept in memory.
+ * A line of a tile is two registers: features 0..7 and 8..15, 4 columns each. Both registers are multiplied with the
+ * same broadcast of activations, and up to 4 rows share the same unpacked weights. That takes 8 registers of integer
+ * sums, 4 of codes, and two or three more to work with. If there are more rows, they are multiplied 4 at a time. Each
+ * group of rows unpacks a chunk of 256 columns again, which is then in the L1 cache. Between two chunks, the chains are
+ * kept in memory.
  *
  * AHEAD, the distance of prefetching, was measured on one core of Zen 5, whose memory gives 41 GB/s: the product of one
  * row reads weights at 38 to 42 GB/s if AHEAD is 8192, slightly slower if it is 16384, and at 35 to 39 GB/s if it is
- * 4096. Prefetching once per run instead of once per chunk gains 5 to 15
- * percent. */
+ * 4096. Prefetching once per run instead of once per chunk gains 5 to 15 percent. */
 #ifndef FR_KERNELS_BLOCK_AVX2_H
 #define FR_KERNELS_BLOCK_AVX2_H
 
@@ -23,7 +24,7 @@
 
 enum {
     RUN = 32,        /* columns whose products are summed as integers */
-    CHUNK = 8,       /* runs in a chunk, at most: one block of several runs, or 8 blocks of 32 columns */
+    CHUNK = 8,       /* most runs in a chunk, which is one block of several runs, or 8 blocks of 32 columns */
     HALF = 8,        /* features in a register */
     LINE = 64,       /* bytes of 4 columns of a tile */
     STEPS = 4,       /* steps that together unpack a run */
@@ -33,8 +34,8 @@ enum {
     GROUP = 1 << 17, /* bytes of weights that stay in the L2 cache for the next rows */
 };
 
-/* Makes the compiler keep a sum in a register at this point. Without this, compilers rearrange the additions of a
- * whole run into a tree, and then have to keep most of the products in memory. */
+/* Makes the compiler keep a sum in a register at this point. Without this function, compilers rearrange the additions
+ * of a whole run into a tree, and then have to keep most of the products in memory. */
 FR_INLINE __m256i settled(__m256i sum) {
     __asm__("" : "+x"(sum));
     return sum;
@@ -65,9 +66,9 @@ FR_INLINE __m256 load_halves(const uint8_t *halves) {
 
 /* -------------------------------------------------------------------------------------------- codes of 16 features
  *
- * A run has 8 groups of 4 columns. A step unpacks two of these groups, one byte a column, unsigned. If codes share
- * bytes, these are groups `step` and `step` + 4, whose codes are in the same bytes. If not, they are groups 2 step and
- * 2 step + 1. */
+ * A run has 8 groups of 4 columns. A step unpacks two of these groups, one unsigned byte for each column. If groups g
+ * and g + 4 share bytes, a step unpacks groups `step` and `step` + 4. Otherwise it unpacks groups 2 step and 2 step +
+ * 1. */
 
 /* Returns the first group of a step; the step's second group is `apart` groups after it. */
 FR_INLINE size_t group_of(size_t step, size_t apart) {
@@ -76,7 +77,7 @@ FR_INLINE size_t group_of(size_t step, size_t apart) {
 
 typedef void unpack_fn(pair *first, pair *second, const uint8_t *codes, size_t step);
 
-/* Extracts from each byte the bits of `mask` from bit `from` on, and moves them to bit `to`. */
+/* Takes from each byte the bits of `mask`, counted from bit `from` on, and moves them so that they begin at bit `to`. */
 FR_INLINE __m256i move_bits(__m256i bytes, size_t from, size_t to, int mask) {
     if (from > to) bytes = _mm256_srli_epi16(bytes, (int)(from - to));
     if (from < to) bytes = _mm256_slli_epi16(bytes, (int)(to - from));
@@ -112,7 +113,8 @@ FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* Unpacks two bits per column. Each half of a run has one line, in whose bytes group j has bits 2j and 2j + 1. */
+/* Unpacks two bits per column. Each half of a run has one line. In the bytes of that line, bits 2j and 2j + 1 belong to
+ * group j of the half. */
 FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t j = step % 2 * 2;
     pair line = load_line(codes, step / 2);
@@ -168,11 +170,11 @@ typedef struct head {
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
-/* Describes a run: where its codes are, and its factors for each feature. d multiplies the integer sum, and m the sum
- * of the row's activations. For NVFP4, d and m are the factors of the run's two halves. */
+/* Describes a run: where its codes are, and its factors for each feature. d is multiplied by the integer sum, and m by
+ * the sum of the row's activations. For NVFP4, d and m are the factors of the run's two halves. */
 typedef struct run {
-    const uint8_t *codes, *scales, *minima; /* scales, minima: the run's scales and minima, one row of each; if the
-                                             * halves of a run have their own, a row for each half */
+    const uint8_t *codes, *scales, *minima; /* scales, minima: a row of the run's scales and a row of its minima; if the
+                                             * halves of a run have their own, there are two rows of each */
     float_pair d, m;
     bool looked_up; /* codes are indices into `values` */
     __m256i values;
@@ -204,7 +206,8 @@ FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size
     w->d.half[half] = _mm256_castsi256_ps(_mm256_blendv_epi8(small, normal, _mm256_cmpgt_epi32(e, one)));
 }
 
-/* Loads 8 scales, which are E4M3 without a sign. Their exponent and fraction are moved to where a float16 has them. */
+/* Loads 8 scales, which are E4M3 without a sign. Their exponent and fraction are moved to the positions that these have
+ * in a float16. */
 FR_INLINE __m256 load_e4m3(const uint8_t *bytes) {
     __m128i wide = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
     return _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(wide, 7)), _mm256_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -233,8 +236,9 @@ FR_INLINE void store_rows(uint8_t (*rows)[FR_TILE_FEATURES], __m256i bytes) {
     _mm256_storeu_si256((__m256i *)(void *)rows, bytes);
 }
 
-/* Unpacks the two 6-bit numbers of two runs: run 2p into the lower half of a register, run 2p + 1 into the upper half.
- * Both runs share one row of high bits, in which run 2p has the low 4 bits of each byte. */
+/* Unpacks the two 6-bit numbers of two runs: those of run 2p into the lower half of a register, those of run 2p + 1
+ * into the upper half. Both runs share one row of high bits. In each byte of that row, the low 4 bits belong to run
+ * 2p. */
 FR_INLINE void six_bits(__m256i *first, __m256i *second, const uint8_t *rows, size_t p) {
     const uint8_t *low_rows = rows + 32 * p, *high_rows = rows + CHUNK * FR_TILE_FEATURES + 16 * p;
     __m256i nibble = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
@@ -358,8 +362,8 @@ FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t ind
 
 /* ----------------------------------------------------------------------------------------------------- the product */
 
-/* The chains of the rows that share unpacked weights, and each row's quantized block of the current run. A chain is
- * the float sum of an output, to which the runs are added in order. */
+/* Holds the chains of the rows that share unpacked weights, and each row's quantized block of the current run. A chain
+ * is the float sum of an output, to which the runs are added in order. */
 typedef struct chains {
     const fr_qblock *x;
     size_t stride;
@@ -445,24 +449,25 @@ FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair 
     }
 }
 
-/* Adds the products of a run to the chains of `rows` rows. `rows` is a constant. */
+/* Adds the products of a run to the chains of `rows` rows. Callers pass a constant as `rows`. */
 typedef void dot_fn(chains *c, const run *w, size_t rows);
 
-/* Describes a type for the walk over a matrix: the number of runs in a block, the bytes of a block before its runs
- * (the head), the bytes of a run, and the functions for them. */
+/* Describes a type for the walk over a matrix: the number of runs in a block, the bytes of the head (the part of a
+ * block before its runs), the bytes of a run, and the type's functions. */
 typedef struct format {
     size_t runs, head_bytes, run_bytes;
     head_fn *head;
     scales_fn *scales;
     dot_fn *dot;
-    fr_dtype table; /* the type whose table the codes index; 0: codes are no indices */
-    int offset;     /* is added to the table's values */
+    fr_dtype table; /* the type whose table the codes index; 0 if codes are no indices */
+    int offset;     /* number that is added to each value of the table */
 } format;
 
 /* Initializes the sizes of a format with the constants of its type. */
 #define FR_SIZES(word) FR_RUNS_##word, FR_HEAD_BYTES_##word, FR_RUN_BYTES_##word
 
-/* Adds `count` runs, up to 256 columns, to the chains of rows that share unpacked weights. `rows` is a constant. */
+/* Adds `count` runs, up to 256 columns, to the chains of rows that share unpacked weights. Callers pass a constant as
+ * `rows`. */
 FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t *block, const fr_qblock *x,
                          size_t x_stride, size_t count, size_t rows, fr_prefetch_hint how) {
     size_t stride = f.run_bytes + (f.runs == 1 ? f.head_bytes : 0);
@@ -480,7 +485,8 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
 }
 
-/* Adds a chunk for up to 8 rows. More than 4 rows are divided into two equal parts. */
+/* Adds a chunk to the chains of up to 8 rows. If there are more than 4 rows, they are divided into two parts of equal
+ * size. */
 FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block, const fr_qblock *x, size_t x_stride,
                         size_t count, size_t rows, fr_prefetch_hint how) {
     f.head(h, block);
@@ -522,16 +528,16 @@ FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values
     }
 }
 
-/* Returns the table that the type's codes index, with f.offset added to each value. The table is in both halves of the
- * register. If codes are no indices, returns zeros. */
+/* Returns the table that the type's codes index, with f.offset added to each value. Both halves of the register hold
+ * the table. If codes are no indices, returns zeros. */
 FR_INLINE __m256i values_of(format f) {
     if (f.table == 0) return _mm256_setzero_si256();
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(f.table));
     return _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)f.offset)));
 }
 
-/* Computes the outputs of one group of tiles for all rows, then those of the next group. Only the first rows prefetch
- * the weights; the group then stays in the L2 cache. */
+/* Computes the outputs of one group of tiles for all rows, then those of the next group. The weights are prefetched
+ * only for the first rows. After that the group's weights are in the L2 cache. */
 FR_INLINE void matmul(format f, fr_matmul_block job) {
     __m256i values = values_of(f);
     fr_prefetch_hint how = fr_prefetch_hint_here();

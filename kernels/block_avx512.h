@@ -1,44 +1,43 @@
 /* Multiplies packed block-quantized weights by quantized rows on zmm registers: the code that the AVX-512 files with
  * and without VNNI share. The contract is fr_matmul_block_fn in kernels.h.
  *
- * A lane is an output, so a row's integer sums, its scale and its chain all stay in that lane. The zero point is not
- * subtracted from each code. Instead each sum begins with a correction, which is -offset times the sum of the
- * activations. The codes of a run of 32 columns are unpacked once, into 8 registers per tile, for all rows that are
- * multiplied together.
+ * A lane is an output. A row's integer sums for that output, its scale, and the float sum to which runs are added in
+ * order (the chain) all stay in that lane. The zero point is not subtracted from each code. Instead each sum begins
+ * with a correction, which is -offset times the sum of the activations. The codes of a run of 32 columns are unpacked
+ * once, into 8 registers per tile, for all rows that are multiplied together.
  *
- * A call has these loops, the outermost first: parts of the rows, of up to 64 rows each; chunks of columns; tiles of
- * 16 outputs, or pairs of tiles; blocks; runs; rows. The activations of a chunk are first copied into a panel. There
- * the rows' activations of one run lie side by side, with the corrections in place of their sums. Between two chunks,
- * chains are kept in y.
+ * A call has these loops, the outermost first: parts of the rows, of up to 64 rows each; chunks of columns; tiles of 16
+ * outputs, or pairs of tiles; blocks; runs; rows. The activations of a chunk are first copied into a panel. In the
+ * panel the rows' activations of one run are side by side, and corrections replace the sums of activations. Between two
+ * chunks, chains are kept in y.
  *
- * Weights are prefetched AHEAD bytes before use. For a pair of tiles the distance is half of that in each tile,
- * because more pushes the activations out of the L1 cache. With FR_PREFETCH_PAGES the beginning of a page is
- * prefetched PAGES_AHEAD bytes before use, early enough for the processor's prefetchers (Zen 4: 1 and 3 KB do as well,
- * 4 KB worse). For one or two rows on Intel, weights are prefetched into L2, FEW_AHEAD bytes before use in each tile.
- * (Time of a step over the time of reading, one row, with 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05,
- * 1.01, 1.07, 1.15.)
+ * Weights are prefetched AHEAD bytes before use. In a pair of tiles each tile is prefetched half of that distance
+ * ahead, because more pushes the activations out of the L1 cache. With FR_PREFETCH_PAGES the beginning of a page is
+ * prefetched PAGES_AHEAD bytes before use, early enough for the processor's prefetchers (on Zen 4, 1 and 3 KB are as
+ * good as 2 KB, and 4 KB is worse). For one or two rows on Intel, weights are prefetched into L2, FEW_AHEAD bytes
+ * before use in each tile. (Time of a step over the time of reading, one row, with distances of 2, 3, 4 and 6 KB: Q4_0
+ * 1.05, 0.99, 1.04, 1.09; Q4_K 1.05, 1.01, 1.07, 1.15.)
  *
  * Memory is fastest when it is read in order. So the two tiles of a pair are not neighbours but half of the outputs
  * apart, and each half of the matrix is read from its start to its end. For the same reason a chunk is as long as the
- * panel's size allows. (Two cores of Zen 5, 1, 2 or 4 rows: neighbours reach 83 to 90% of a single tile's speed,
- * halves 95 to 103%; chunks short enough to fit the L1 cache with their activations reach 86% with 4 rows of 6144
- * columns.)
+ * panel's size allows. (Two cores of Zen 5, 1, 2 or 4 rows: neighbours reach 83 to 90% of a single tile's speed, halves
+ * 95 to 103%; chunks short enough to fit the L1 cache with their activations reach 86% with 4 rows of 6144 columns.)
  *
  * Up to 8 rows are multiplied with a register of codes just after it was unpacked. One or two rows wait for memory in
- * any case, so they usually take one tile at a time. There are two exceptions, which take a pair of tiles. The first
- * is a number of rows for which the processor's own prefetchers do most of the work, since they look further ahead in
- * two streams (Zen 4, 2 rows of Q8_0: 5 to 25% faster). The second is two rows with hints for L2 (time of a step over
- * the time of reading, one tile and a pair: Q4_0 1.05 and 1.00, Q4_K 1.11 and 1.00). 3 to 8 rows take a pair. Each
- * broadcast of activations is a load; in a pair it serves two registers of codes, while loads may limit a single tile.
- * A pair also has twice as many chains of products, which hide each other's latency (4 rows from the caches of Zen 4:
- * 1.03 to 1.09 times a single tile's speed). Types whose halves of a run have integer scales, Q6_K for example, take
- * single tiles: unpacking and scaling two of their tiles needs too many registers.
+ * any case, so they usually take one tile at a time. In two cases they take a pair of tiles. In the first case the
+ * processor's own prefetchers do most of the work. With two streams they look further ahead (Zen 4, 2 rows of Q8_0: 5
+ * to 25% faster). The second case is two rows with hints for L2 (time of a step over the time of reading, one tile and
+ * a pair: Q4_0 1.05 and 1.00, Q4_K 1.11 and 1.00). 3 to 8 rows take a pair. Each broadcast of activations is a load. In
+ * a pair it is used for two registers of codes, while with a single tile loads may be the limit. A pair also has twice
+ * as many chains of products, which hide each other's latency (4 rows from the caches of Zen 4: 1.03 to 1.09 times a
+ * single tile's speed). Types whose halves of a run have integer scales, Q6_K for example, take single tiles: unpacking
+ * and scaling two of their tiles needs too many registers.
  *
  * With more than 8 rows, the products are the limit. A part then has up to 64 rows, which are multiplied one after the
  * other with the unpacked run of a pair of tiles. Each row's chains are loaded and stored every time, which costs
- * nothing because the load and store ports are idle. Keeping the chains of 8 rows in registers would mean reading and
- * unpacking the codes again for every 8 rows (Q6_K: 52% of the peak of dot products that way, 59% this way).
- * Activations come from the L2 cache. */
+ * nothing because the load and store ports are idle. To keep chains in registers, only 8 rows could be multiplied at a
+ * time, and the codes would be read and unpacked again for every 8 rows (Q6_K: 52% of the peak of dot products that
+ * way, 59% this way). Activations come from the L2 cache. */
 #ifndef FR_KERNELS_BLOCK_AVX512_H
 #define FR_KERNELS_BLOCK_AVX512_H
 
@@ -53,13 +52,13 @@
 enum {
     RUN = 32,
     GROUPS = RUN / 4, /* registers that hold the codes of a run of one tile */
-    FEWEST = 2,       /* with at most this many rows, usually one tile is computed at a time, not a pair */
-    FEW = 8,          /* rows that are multiplied together, at most */
+    FEWEST = 2,       /* with at most this many rows, usually one tile is computed at a time instead of a pair */
+    FEW = 8,          /* most rows that are multiplied together */
     MANY = 64,
     PAIR = 2,
     PANEL = 4096, /* quantized blocks of 32 columns in a chunk, over all its rows: 192 KB, on the stack */
     AHEAD = 8192, /* bytes from the weights in use to those that are prefetched; FEW_AHEAD, PAGES_AHEAD and SKEW are
-                   * such distances too */
+                   * distances in bytes too */
     FEW_AHEAD = 3072,
     PAGES_AHEAD = 2048,
     SKEW = 320
@@ -74,11 +73,11 @@ typedef struct block {
     __m512i zeros;                 /* for grouped codes: the block's zero points, one in each lane */
 } block;
 
-/* An unpacked run: register g of `codes` has columns 4g to 4g + 3. */
+/* Holds an unpacked run: register g of `codes` has columns 4g to 4g + 3. */
 typedef struct run {
     __m512i codes[GROUPS];
     __m512 d, m;      /* the block's d and m, times the run's scale and minimum */
-    __m512 low, high; /* scales of the run's halves, if these have their own */
+    __m512 low, high; /* scales of the two halves of the run, if each half has its own */
     __m512 low_min, high_min;
 } run;
 
@@ -89,9 +88,9 @@ typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size
 /* Says how the integer sums of a run are added to a chain.
  *     HALVES      the halves of a run have integer scales of their own
  *     HALVES_MIN  the halves of a run have integer scales and minima of their own
- *     APART       the halves have float scales, and the sums of each half are added by themselves
+ *     APART       the halves have float scales, and the sums of each half are added separately
  *     ZEROS       each feature has an offset of its own, its zero point. The format's `offset` is 1, so that the panel
- *                 holds minus the sums of activations, which are then multiplied by the zero points */
+ *                 holds the negative sums of activations, which are then multiplied by the zero points */
 typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART, ZEROS } joining;
 
 typedef struct format {
@@ -99,10 +98,10 @@ typedef struct format {
     size_t bytes, runs; /* bytes: number of bytes of a block of one tile; runs: number of the block's runs. For grouped
                          * codes `bytes` is the number of bytes of a run, and `runs` is 0, because the number of runs
                          * depends on the matrix */
-    unsigned bits;      /* bits of a code; if codes are looked up, bits of the table's values */
+    unsigned bits;      /* bits of a code; if codes are looked up in a table, bits of the table's values */
     int offset;
     joining joining;
-    open_fn *open;   /* unpacks the scales of a block */
+    open_fn *open;   /* unpacks the values that all runs of a block share */
     scale_fn *scale; /* gives the scales of run `index` of the block */
     code_fn *code;   /* gives register g of the codes of run `index` */
 } format;
@@ -111,16 +110,15 @@ typedef struct format {
 #define FR_SIZES(word) FR_TILE_BYTES_##word, FR_RUNS_##word
 
 /* Multiplies unsigned codes with the activations q and adds the products to `sum`, lane by lane. codes: `groups`
- * registers, each with four codes of `bits` bits for every lane. shared: a second tile is multiplied with the same
- * activations, so it pays to keep them in a register. */
+ * registers, each with four codes of `bits` bits for every lane. shared: true if a second tile is multiplied with the
+ * same activations, which are then worth a register. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
-/* Says how an instruction set multiplies. groups[bits] is the number of groups of 4 columns that one call of `dot`
- * adds up, for codes of that many bits. */
+/* Says how an instruction set multiplies. */
 typedef struct products {
     dot_fn *dot;
-    uint8_t groups[9]; /* entry `bits`: number of groups that one call adds up; entry 7 is for IQ2, whose values with
-                        * the offset are at most 86 */
+    uint8_t groups[9]; /* groups[bits] is the number of groups of 4 columns that one call of `dot` adds up, for codes of
+                        * that many bits. groups[7] is for IQ2, whose values with the offset are at most 86 */
 } products;
 
 /* -------------------------------------------------------------------------------------------------------- unpacking */
@@ -161,8 +159,8 @@ FR_INLINE __m512i spread(const int8_t *q) {
     return _mm512_set1_epi32(four);
 }
 
-/* Shifts bits to higher places within their bytes, or to lower ones if `up` is negative. The caller masks off the bits
- * that come in from neighbouring bytes. */
+/* Shifts bits to higher positions within their bytes, or to lower ones if `up` is negative. The caller masks off the
+ * bits that come in from neighbouring bytes. */
 FR_INLINE __m512i moved(__m512i bits, int up) {
     return up >= 0 ? _mm512_slli_epi16(bits, (unsigned)up) : _mm512_srli_epi16(bits, (unsigned)-up);
 }
@@ -204,8 +202,8 @@ FR_INLINE void open_d_m(block *b, const uint8_t *bytes) {
     b->m = halves(bytes + 32);
 }
 
-/* Sets d = 2^(e - 128), where e is a byte of the block for each lane. The table's values are doubled, so 128 stands in
- * place of 127, as in the scalar kernel. */
+/* Sets d = 2^(e - 128), where e is a byte of the block for each lane. The exponent's bias is 127; because the table's
+ * values are doubled, 128 is subtracted, as in the scalar kernel. */
 FR_INLINE void open_exponent(block *b, const uint8_t *bytes) {
     __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
     __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
@@ -224,7 +222,8 @@ FR_INLINE void scale_d_m(run *r, const block *b, const uint8_t *bytes, size_t in
     r->m = b->m;
 }
 
-/* Reads 16 numbers of type E4M3 without a sign. Their exponent and fraction are moved to where a float16 has them. */
+/* Reads 16 numbers of type E4M3 without a sign. Their exponent and fraction are moved to the positions that these have
+ * in a float16. */
 FR_INLINE __m512 floats_of_e4m3(const uint8_t *bytes) {
     __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
     return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(wide, 7)), _mm512_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -289,8 +288,8 @@ FR_INLINE __m512i code_nvfp4(const block *b, const uint8_t *bytes, size_t index,
 
 /* -------------------------------------------------------------------------------------------- blocks of 256 columns */
 
-/* Joins the low 4 bits of numbers with their two high bits. `up` rotates each lane so that these high bits come to
- * bits 4 and 5. A lane has the scales of four neighbouring features. */
+/* Joins the low 4 bits of numbers with their two high bits. Each lane of `high` is rotated by `up`, which brings the
+ * two high bits to bits 4 and 5 of their bytes. A lane has the numbers of four neighbouring features. */
 FR_INLINE __m512i joined(__m512i nibbles, __m512i high, __m512i up) {
     return or_bits(nibbles, _mm512_rolv_epi32(high, up), 48);
 }
@@ -300,8 +299,8 @@ FR_INLINE __m512i by_row(int a, int b, int c, int d) {
     return _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
 }
 
-/* Unpacks the two 6-bit numbers of each of the 8 runs, as scales and minima. A register holds four rows of 16
- * features. */
+/* Unpacks the two 6-bit numbers of each of the 8 runs: the first ones to `scales`, the second ones to `mins`. A
+ * register holds four rows of 16 features. */
 FR_INLINE void open_six_bits(block *b, const uint8_t *rows) {
     __m512i high = line(rows + 128);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -334,9 +333,8 @@ FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
     }
 }
 
-/* Prefetches all scales of a block at once. If they were read along with the codes, they would be a second stream in
- * the same pages, and the processor's prefetchers follow two such streams badly. (Zen 4, one row alone: 2 to 3%
- * faster.) */
+/* Prefetches all scales of a block at once. Otherwise reading scales along with codes would be a second stream in the
+ * same pages, and the processor's prefetchers follow two such streams badly. (Zen 4, a single row: 2 to 3% faster.) */
 FR_INLINE void open_q6_k(block *b, const uint8_t *bytes) {
     b->d = halves(bytes);
     fr_prefetch(FR_PREFETCH_L1, bytes + 64, 256);
@@ -441,7 +439,7 @@ FR_INLINE void scale_iq_halves(run *r, const block *b, const uint8_t *bytes, siz
     r->high = odd_scales(row, 1);
 }
 
-/* Returns the codes of IQ2_XXS and of IQ1_S, which have the same layout. code_iq2_xs does the same for IQ2_XS and
+/* Returns the codes of IQ2_XXS and of IQ1_S, which have the same layout. code_iq2_xs returns those of IQ2_XS and
  * IQ1_M. */
 FR_INLINE __m512i code_iq2_xxs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xxs + FR_RUN_BYTES_iq2_xxs * index, g));
@@ -515,8 +513,8 @@ FR_INLINE void open_zeros(block *b, const uint8_t *bytes) {
     }
 }
 
-/* Opens a block of codes of up to 6 bits. The format's code function adds 2^bits - 1 - zero to each code, where zero
- * is the feature's zero point. So all features have the same offset, 2^bits - 1. */
+/* Opens a block of codes of up to 6 bits. The format's code function then adds 2^bits - 1 - zero to each code, where
+ * zero is the feature's zero point. So all features have the same offset, 2^bits - 1. */
 FR_INLINE void open_raised(block *b, const uint8_t *bytes) {
     open_zeros(b, bytes);
     __m512i raise = _mm512_sub_epi32(_mm512_set1_epi32((1 << b->tiles->form.bits) - 1), b->zeros);
@@ -561,8 +559,8 @@ FR_INLINE __m512i code_8_bits(const block *b, const uint8_t *bytes, size_t index
 FR_GROUPED_CODES(FR_RAISED_CODES)
 #undef FR_RAISED_CODES
 
-/* Defines three formats for codes of `width` bits: with zero points, with zero points and raised codes (see
- * open_raised), and with biases. */
+/* Defines three formats for codes of `width` bits: one with zero points, one with zero points and raised codes (see
+ * open_raised), and one with biases. */
 #define FR_GROUPED_FORMATS(width, ...)                                    \
     static const format grouped_##width = {.bytes = 64 * width,           \
                                            .bits = width,                 \
@@ -591,10 +589,10 @@ FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
-/* Returns the largest number of rows for which hints are given only at the beginning of a page (FR_PREFETCH_PAGES).
- * Such hints are only for a processor whose hints go to L2. Most lines of the weights are then left to the processor's
- * own prefetchers. Few rows need few instructions for a line of codes, so the core looks far enough ahead by itself.
- * Hints for every line would only occupy buffers that the core needs.
+/* Returns the largest number of rows for which only the beginning of a page is prefetched (FR_PREFETCH_PAGES). Such
+ * hints are only for a processor whose hints go to L2. Most lines of the weights are then left to the processor's own
+ * prefetchers. Few rows need few instructions for a line of codes, so the core looks far enough ahead by itself. Hints
+ * for every line would only occupy buffers that the core needs.
  *
  * Share of the memory's bandwidth that a whole step reaches on Zen 4:
  *
@@ -623,10 +621,10 @@ typedef __m512i sums[FEW][PAIR];
 /* Multiplies groups from..to - 1 of the rows x and adds the products to the sums. Codes are unpacked just before their
  * first use, because unpacking them all at once would keep the products waiting for the execution ports.
  *
- * The tiles of a pair usually share a register of activations. With few rows they do not share it, because then the
- * core itself has to look far ahead. The core sees a limited number of instructions, and a product takes fewer
- * instructions if it loads its activations from memory. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without
- * that register; Q4_0, Q4_K: no difference.) */
+ * The tiles of a pair usually share a register of activations. With few rows each tile loads the activations from
+ * memory instead, because then the core itself has to look far ahead. The core sees a limited number of instructions,
+ * and a product takes fewer instructions if it loads its activations from memory. (Zen 4, Q8_0, 1 to 4 rows: whole
+ * steps are 1 to 3% faster without the shared register; Q4_0, Q4_K: no difference.) */
 FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, const fr_qblock *x, sums sum, size_t rows,
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
@@ -643,10 +641,10 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
     }
 }
 
-/* Returns the value with which a sum begins. With HALVES_MIN this value is 0: codes have no offset, and the panel
- * holds the sums for the minima. With ZEROS the panel holds minus the sum of activations, which fits 16 bits, and each
- * lane multiplies that sum by the zero point of the lane's feature. vpmaddwd also multiplies the 16 bits above that
- * sum, by 0. */
+/* Returns the value with which a sum begins. With HALVES_MIN the value is 0: codes have no offset, and the panel holds
+ * the sums for the minima. With ZEROS the panel holds the negative sum of activations, which fits 16 bits, and each
+ * lane multiplies that sum by the zero point of its feature. vpmaddwd also multiplies the 16 bits above that sum, by
+ * 0. */
 FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel) {
     if (f->joining == ZEROS) return _mm512_madd_epi16(b->zeros, _mm512_set1_epi32(from_panel));
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);
@@ -681,16 +679,16 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
         }
 }
 
-/* Returns what the minima of a run contribute: for each half, the half's minimum times the half's sum of activations,
- * added up. The result is an integer below 2^24, which floats hold exactly. */
+/* Returns the contribution of a run's minima: each half's minimum times the half's sum of activations, added up. The
+ * result is an integer below 2^24, which floats hold exactly. */
 FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     __m512 first = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->half));
     __m512 second = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->sum));
     return _mm512_fmadd_ps(r->low_min, first, _mm512_mul_ps(r->high_min, second));
 }
 
-/* Adds the products of a run whose halves have float scales. The sums of each half are added to the chains by
- * themselves. */
+/* Adds the products of a run whose halves have float scales. The sums of each half are added to the chains
+ * separately. */
 FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                          size_t rows, size_t tiles, bool unpack) {
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -738,10 +736,10 @@ typedef struct product {
     size_t x_stride, rows;
     const uint8_t *w;
     size_t blocks, features;
-    const fr_grouped_tiles *tiles; /* sizes of the tiles, for grouped codes; else NULL */
+    const fr_grouped_tiles *tiles; /* for grouped codes, the sizes of the tiles; NULL for other types */
 } product;
 
-/* Returns the number of runs in a block of a tile. With grouped codes the last block of a row may have fewer. */
+/* Returns the number of runs in a block of a tile. With grouped codes the last block of a row may have fewer runs. */
 FR_INLINE size_t block_runs(const format *f, const product *job) {
     return grouped(f) ? job->tiles->block_runs : f->runs;
 }
@@ -760,7 +758,8 @@ FR_INLINE size_t bytes_of_tile(const format *f, const product *job) {
     return grouped(f) ? job->tiles->tile_bytes : job->blocks * f->bytes;
 }
 
-/* A chunk of columns of a part of the rows. It is multiplied with all tiles before the next chunk is. */
+/* Holds a chunk of columns of a part of the rows. All tiles are multiplied with one chunk before the next chunk
+ * begins. */
 typedef struct chunk {
     size_t from, to; /* the chunk's columns, counted in blocks */
     size_t row, rows;
@@ -783,10 +782,10 @@ typedef struct place {
     const uint8_t *bytes, *end; /* the beginning and the end of the chunk's bytes in the tile; for a pair, in the first
                                  * tile */
     const uint8_t *next;        /* weights that are read after `end`, for prefetching */
-    size_t apart;               /* bytes from a tile to its partner */
-    size_t partner;             /* bytes from the tile to the second tile that is computed: `apart`, or 0 if there is
-                                 * no second tile. With 0 the first tile is computed twice, and the second result is
-                                 * not stored */
+    size_t apart;               /* bytes from a tile to the second tile of its pair */
+    size_t partner;             /* bytes from the tile to the second tile that is computed: `apart`, or 0 if there is no
+                                 * second tile. With 0 the first tile is computed twice, and the second result is not
+                                 * stored */
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];
@@ -794,8 +793,8 @@ typedef struct place {
     size_t ahead; /* distance in bytes from the weights in use to those that are prefetched */
 } place;
 
-/* Returns how many steps compute all outputs, with `tiles` tiles in a step. The two tiles of a pair are steps(job,
- * PAIR) tiles apart, so that a walk from pair to pair reads both halves of the matrix in memory order. */
+/* Returns how many steps compute all outputs, with `tiles` tiles in a step. The two tiles of a pair are as many tiles
+ * apart as there are steps, so that a walk from pair to pair reads both halves of the matrix in memory order. */
 FR_INLINE size_t steps(const product *job, size_t tiles) {
     return (job->features + tiles * FR_TILE_FEATURES - 1) / (tiles * FR_TILE_FEATURES);
 }
@@ -821,9 +820,9 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
     return at;
 }
 
-/* Prefetches one run's bytes of each tile, `ahead` bytes before their use. In L2, two streams at the same offset
- * within their pages slow each other down. So with hints for L2 the second tile is prefetched SKEW bytes further ahead
- * (4 rows of a pair: 82% of the bandwidth without SKEW, 93% with it). */
+/* Prefetches one run's bytes of each tile, `ahead` bytes before their use. In L2, two streams at the same offset within
+ * their pages slow each other down. So with hints for L2 the second tile is prefetched SKEW bytes further ahead than
+ * the first (4 rows of a pair: 82% of the bandwidth without SKEW, 93% with SKEW). */
 FR_INLINE void prefetch(const place *at, const uint8_t *bytes, size_t step, size_t tiles) {
     const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
@@ -856,7 +855,7 @@ FR_INLINE size_t run_step(const format *f) {
     return grouped(f) ? f->bytes : f->bytes / f->runs;
 }
 
-/* Computes up to FEW rows of a chunk with tile `tile`, or with that tile and its partner. */
+/* Computes up to FEW rows of a chunk with tile `tile` or, if `tiles` is PAIR, with that tile and its partner. */
 FR_INLINE void compute_few(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
                            size_t rows, size_t tiles) {
     place at = place_of(f, job, c, tile, tiles);
@@ -878,9 +877,9 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
     FR_UNROLLED_FOR (size_t row = 0; row < rows; row++) store_chains(&at, acc[row], row, tiles);
 }
 
-/* Computes up to MANY rows of a chunk with tile `tile` and its partner, one row at a time. Types of 4 bits with a
- * minimum take two rows at a time: a row of such a type has so many instructions that the core would not look far
- * enough ahead. Types of 5 bits have too few registers for that. */
+/* Computes up to MANY rows of a chunk with tile `tile` and its partner. Rows are taken one at a time. Types of 4 bits
+ * with a minimum take two rows at a time: one row of such a type needs so many instructions that the core would not
+ * look far enough ahead. Types of 5 bits have too few free registers for two rows. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;
@@ -912,8 +911,8 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
 /* Copies a row's block into the panel. The corrections of the integer sums replace the sums of activations. If the
- * halves of a run are summed apart, `half` gets the first half's correction and `sum` the second half's. If the halves
- * have minima, `half` and `sum` keep the sums of activations of each half instead. */
+ * halves of a run are summed separately, `half` gets the first half's correction and `sum` the second half's. If the
+ * halves have minima, `half` and `sum` get the sums of activations of the two halves instead. */
 FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     __m128i tail = _mm_loadu_si128((const __m128i *)&x->d);
     if (halved(f)) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
@@ -922,8 +921,8 @@ FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     _mm_storeu_si128((__m128i *)&to->d, tail);
 }
 
-/* Fills the panel a few rows at a time, because 64 rows whose stride is a power of two would compete for the same sets
- * of the L1 cache. */
+/* Fills the panel a few rows at a time. If their stride is a power of two, 64 rows at once would compete for the same
+ * sets of the L1 cache. */
 FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
     size_t from = c->from * block_runs(f, job), runs = c->to * block_runs(f, job) - from;
     if (grouped(f) && c->to == job->blocks) runs = job->tiles->runs - from;
@@ -952,7 +951,7 @@ FR_INLINE void compute_fewest(const format *f, const products *by, const product
         compute_tiles(f, by, job, c, rows, 1);
 }
 
-/* Computes all tiles of a chunk. rows: c->rows as a constant, or 0 if they are more than FEW. */
+/* Computes all tiles of a chunk. Callers pass c->rows as the constant `rows`, or 0 if there are more than FEW rows. */
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
     if (rows == 0)
         for (size_t tile = 0; tile < steps(job, PAIR); tile++) compute_many(f, by, job, c, tile);
@@ -970,9 +969,9 @@ typedef void walk_fn(const product *job, const chunk *c);
         compute_chunk(f, by, job, c, rows);                              \
     }
 
-/* Defines name_walks: entry 0 is for more than FEW rows, with the format `many`; entry n is for n rows, with the format
- * `name`. Every walk is a function of its own, which is called once for each chunk. All walks of a format in one
- * function would take the compiler twice as long. */
+/* Defines name_walks. Entry 0 is for more than FEW rows, with the format `many`; entry n is for n rows, with the format
+ * `name`. Every walk is a separate function, which is called once for each chunk. If all walks of a format were one
+ * function, compiling them would take twice as long. */
 #define FR_WALKS(name, many, by)                                                                \
     FR_WALK(name, many, by, 0)                                                                  \
     FR_WALK(name, &name, by, 1)                                                                 \
@@ -998,7 +997,7 @@ FR_INLINE void compute_part(const format *f, walk_fn *const *walks, const produc
     }
 }
 
-/* Computes a whole call. f: the format of the walks that the call needs. */
+/* Computes a whole call. f: the format of the walks that this call uses. */
 FR_INLINE void multiply(const format *f, walk_fn *const *walks, const product *job) {
     chunk c;
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
@@ -1022,8 +1021,8 @@ FR_INLINE void matmul_block(const format *f, walk_fn *const *walks, const fr_mat
     multiply(f, walks, &job);
 }
 
-/* Computes a call with grouped codes. many: the format of the walk for more than FEW rows. A call with more has more in
- * each of its parts too, so one format packs all panels of a call. */
+/* Computes a call with grouped codes. many: the format for more than FEW rows. If a call has more than FEW rows, each
+ * of its parts does too, so all panels of a call are packed for the same format. */
 FR_INLINE void matmul_grouped(const format *f, const format *many, walk_fn *const *walks, const fr_matmul_grouped *of) {
     fr_grouped_tiles tiles = *of->tiles;
     product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, tiles.blocks, of->features, &tiles};

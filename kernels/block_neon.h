@@ -1,20 +1,20 @@
-/* Holds what the block-quantized kernels of neon, dotprod and i8mm share, which is everything but the dot product
- * itself.
+/* Holds the code that the block-quantized kernels of neon, dotprod and i8mm share, which is everything but the dot
+ * product itself.
  *
- * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register
- * holds 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes
- * of 8 features x 32 columns are unpacked into 16 registers, and every row is multiplied with these while its chains
- * are in the L1 cache. So the number of rows is not limited by registers: one loop serves 5 to 16 rows, and for the 1
- * to 4 rows of a verify step it is unrolled.
+ * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn defines them. A register
+ * holds 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes of
+ * 8 features x 32 columns are unpacked into 16 registers, and every row is multiplied with these registers. The rows'
+ * float sums (chains) are in the L1 cache meanwhile. So registers do not limit the number of rows: one loop computes 5
+ * to 16 rows, and for the 1 to 4 rows of a verify step it is unrolled.
  *
- * Work is done in chunks of 8 runs of 32 columns, which need 22 KB however long the rows are, so a chunk fits the L1
- * cache. For each chunk and group of tiles, up to 16 rows are laid out once for the dot product (`panel`), and a
- * tile's scales are converted to floats once for these rows (`scales`). Later rows find the group's weights in L2.
+ * Work is done in chunks of 8 runs of 32 columns. A chunk needs 22 KB however long the rows are, so it fits the L1
+ * cache. For each chunk and group of tiles, up to 16 rows are laid out once for the dot product (`panel`), and a tile's
+ * scales are converted to floats once for these rows (`scales`). Later rows find the group's weights in L2.
  *
  * No machine of this architecture was available for timing. The code was chosen by counting all instructions under an
- * emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12, -O2). If the
- * chains of 8 rows stayed in registers, the source would be twice as long. The number of instructions would be the
- * same on i8mm, about a tenth lower on dotprod, and higher on neon, where the registers do not suffice. */
+ * emulator: the _neon, _dotprod and _i8mm files say how many instructions 16 features x 32 columns take (gcc 12, -O2).
+ * If the chains of 8 rows stayed in registers, the source would be twice as long. The number of instructions would be
+ * the same on i8mm, about a tenth lower on dotprod, and higher on neon, where the registers do not suffice. */
 #ifndef FR_KERNELS_BLOCK_NEON_H
 #define FR_KERNELS_BLOCK_NEON_H
 
@@ -37,11 +37,12 @@ typedef struct format {
     fr_dtype type;
     int bits;                      /* bits of a code */
     int offset;                    /* value = code - offset, if there is no table */
-    bool table;                    /* the type's table has the values; a code is an index */
+    bool table;                    /* a code is an index into the type's table of values */
     bool mins, halves;             /* mins: each run has a minimum; halves: each half of a run has its own scale (and
                                     * minimum) */
-    bool apart;                    /* each half of a run is added to the chain by itself, with the factors d and m */
-    int most;                      /* the largest magnitude that is multiplied, of a code or of a value of the table */
+    bool apart;                    /* each half of a run is added to the chain separately, with d as the factor of the
+                                    * first half and m as that of the second */
+    int most;                      /* the largest magnitude that is multiplied: of a code, or of a value of the table */
     size_t columns, block, header; /* columns: columns of a block; block: bytes of a tile's block; header: bytes of the
                                     * block before its first run */
 } format;
@@ -80,11 +81,11 @@ typedef struct scales {
     int32_t halves[RUNS][2][FEATURES], minima[RUNS][2][FEATURES];
 } scales;
 
-/* The rows of a chunk, by run and row. q has the activations of each half of a run, 4 columns in a lane. If rows are
- * taken in pairs, rows 2p and 2p + 1 share four registers. Each register then has 8 columns of the first row and the
- * same 8 columns of the second. An integer sum begins with its correction for the zero point: -offset times the sum of
- * q over the run, or over each half. If the halves have minima, codes have no offset, and `correction` holds the sums
- * of q themselves. */
+/* Holds the rows of a chunk, by run and row. q has the activations of each half of a run, 4 columns in a lane. If rows
+ * are taken in pairs, rows 2p and 2p + 1 share four registers. Each register then has 8 columns of the first row and
+ * the same 8 columns of the second row. An integer sum begins with its correction for the zero point: -offset times the
+ * sum of q over the run, or over each half. If the halves have minima, codes have no offset, and `correction` holds the
+ * sums of q themselves. */
 typedef struct panel {
     int32_t q[RUNS][ROWS][2][4], correction[RUNS][2][ROWS];
     float d[RUNS][ROWS], dsum[RUNS][ROWS];
@@ -95,26 +96,26 @@ typedef struct chunk {
     scales scales; /* the factors of the current tile */
 } chunk;
 
-/* The codes of a run, or their values from a table. One register holds one group of 4 columns for one quarter of the
- * tile's features, and PARTS quarters are unpacked. If rows are taken in pairs, the registers of two neighbouring
- * groups are rearranged. The first of these two registers then has 8 columns of features 0 and 1 of the quarter, and
- * the second has 8 columns of features 2 and 3. */
+/* Holds the codes of a run, or their values from a table. One register has one group of 4 columns for one quarter of
+ * the tile's features, and PARTS quarters are unpacked. If rows are taken in pairs, the registers of two neighbouring
+ * groups are rearranged. The first of the two registers then has 8 columns of features 0 and 1 of the quarter, and the
+ * second has 8 columns of features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
-/* The integer sums of one row, or of two rows that are taken as a pair. */
+/* Holds the integer sums of one row, or of two rows that are taken as a pair. */
 typedef int32x4_t row_sums[2][PARTS];
 
 /* Says how an instruction set multiplies. */
 typedef struct level {
     bool pairs;     /* if there are two rows or more, they are multiplied in pairs */
-    bool all_bytes; /* the instruction set can multiply codes up to 255; if not, 8-bit codes become signed values
+    bool all_bytes; /* the instruction set can multiply codes up to 255; if it cannot, 8-bit codes become signed values
                      * without an offset */
 } level;
 
 /* Multiplies one half of a run, number `half`, with q. Adds the products to the sums of one row or of a pair of rows.
  * The file of each instruction set defines this function. For a pair, sums[0] has features 0 and 1 of each quarter of
- * the tile's features, and sums[1] has features 2 and 3. The lanes of both alternate between the two rows. `half` and
- * `pair` are constants. */
+ * the tile's features, and sums[1] has features 2 and 3. In both, the lanes alternate between the two rows. Callers
+ * pass constants as `half` and `pair`. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
 /* ----------------------------------------------------------------------------------------------------------- scales */
@@ -124,7 +125,7 @@ FR_INLINE void load_d(float *d, const uint8_t *w) {
         vst1q_f32(d + i, vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(w + 2 * i))));
 }
 
-/* Returns 2^(e - 128): e - 1 is the exponent if e >= 2, else the result is a denormal. */
+/* Returns 2^(e - 128). If e >= 2, the exponent field of the float is e - 1. Otherwise the result is a denormal. */
 FR_INLINE float32x4_t powers(uint32x4_t e) {
     uint32x4_t normal = vshlq_n_u32(vqsubq_u32(e, vdupq_n_u32(1)), 23);
     uint32x4_t small = vshlq_u32(vdupq_n_u32(0x00200000), vreinterpretq_s32_u32(vminq_u32(e, vdupq_n_u32(2))));
@@ -172,8 +173,8 @@ FR_INLINE void scale_bytes(float *scaled, const float *factor, int8x16_t bytes) 
         vst1q_f32(scaled + 4 * i, vmulq_f32(vld1q_f32(factor + 4 * i), vcvtq_f32_s32(values[i])));
 }
 
-/* Inserts bits of `high` into `low` at the bits of the mask. Before that, `high` is shifted left, or right if `left`
- * is negative. */
+/* Shifts `high` left, or right if `left` is negative. Then takes the bits of the mask from the shifted `high`, and the
+ * other bits from `low`. */
 FR_INLINE uint8x16_t joined(uint8x16_t low, uint8x16_t high, int left, uint8_t mask) {
     return vbslq_u8(vdupq_n_u8(mask), vshlq_u8(high, vdupq_n_s8((int8_t)left)), low);
 }
@@ -194,7 +195,8 @@ FR_INLINE void six_bits(uint8x16_t *first, uint8x16_t *second, const uint8_t *ro
     *second = joined(high_nibbles(low), high, 2 - odd, 0x30);
 }
 
-/* Loads minima negated, because they are subtracted. */
+/* Loads numbers of type E4M3 without a sign. Their exponent and fraction are moved to the positions that these have in
+ * a float16. */
 FR_INLINE void load_negative(float *negative, const uint8_t *w) {
     load_d(negative, w);
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
@@ -329,7 +331,7 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* Interleaves the registers of two rows, so that each register has columns of both. */
+/* Interleaves the registers of two rows, so that each register has columns of both rows. */
 FR_INLINE void mix(int32_t (*q)[4]) {
     int64x2_t a[2], b[2];
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -400,7 +402,7 @@ FR_INLINE void start_sums(format f, row_sums sums, const int32_t *correction, bo
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) sums[0][i] = sums[1][i] = from;
 }
 
-/* Rearranges the sums of a pair of rows, so that each row has its own registers. */
+/* Rearranges the sums of a pair of rows, so that each register has the sums of one row only. */
 FR_INLINE void part_sums(row_sums sums) {
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         int32x4_t low = sums[0][i], high = sums[1][i];
@@ -441,7 +443,7 @@ FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32
     }
 }
 
-/* Adds what the minima of a run's halves contribute to the chains of row r. */
+/* Adds the contribution of the minima of a run's halves to the chains of row r. */
 FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature) {
     const panel *p = &c->panel;
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
@@ -454,7 +456,8 @@ FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, s
     }
 }
 
-/* Adds a run whose halves have float scales. The sums of one half are added to the chains after those of the other. */
+/* Adds a run whose halves have float scales. The sums of the first half are added to the chains before those of the
+ * second half. */
 FR_INLINE void add_apart(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
                          const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
@@ -487,8 +490,8 @@ FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, c
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* Adds the products of a chunk, whose first block is at w, to the chains of all rows, for 4 * PARTS features of a
- * tile, from `feature` on. */
+/* Adds the products of a chunk to the chains of all rows, for 4 * PARTS features of a tile, from `feature` on. w points
+ * to the chunk's first block. */
 FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const uint8_t *w, size_t feature, size_t runs,
                     size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;
@@ -512,8 +515,9 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
     }
 }
 
-/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. few: `rows` is a constant. If the
- * number of rows is odd, the last pair has one row too many, whose result is not stored. */
+/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. few: the caller passes a constant as
+ * `rows`. If rows are taken in pairs and their number is odd, the last pair has an extra row, whose result is not
+ * stored. */
 FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
                        bool pairs) {
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;

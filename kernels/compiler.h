@@ -1,4 +1,5 @@
-/* Defines macros for two things that kernels ask of gcc and clang beyond C: to inline, and to unroll. */
+/* Defines macros for two requests that C has no words for and that gcc and clang understand: to inline a function, and
+ * to unroll a loop. */
 #ifndef FR_KERNELS_COMPILER_H
 #define FR_KERNELS_COMPILER_H
 
@@ -6,8 +7,8 @@
  * constant in each call. */
 #define FR_INLINE static inline __attribute__((always_inline))
 
-/* A for loop over an array that goes a constant number of times, at most 16. It is unrolled so that the array stays in
- * registers. gcc and clang each ignore the other's pragma. */
+/* A for loop over an array with a constant number of steps, at most 16. The loop is unrolled so that the array stays in
+ * registers. gcc and clang have different pragmas for this, and each ignores the other's. */
 #ifdef __clang__
 #define FR_UNROLLED_FOR(...) _Pragma("clang loop unroll(full)") for (__VA_ARGS__)
 #else

@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 /* Linux lets a process use the tiles only after it has asked. The first two constants are ARCH_GET_XCOMP_SUPP and
- * ARCH_REQ_XCOMP_PERM of arch_prctl; the third is the number that stands for the tiles' data among the register
- * sets. */
+ * ARCH_REQ_XCOMP_PERM of arch_prctl. The third is the number of the tiles' data among the register sets. */
 enum { GET_SUPPORTED = 0x1021, ASK_PERMISSION = 0x1023, TILE_DATA = 18 };
 
 bool fr_cpu_has_tiles(void) {

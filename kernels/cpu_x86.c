@@ -1,5 +1,5 @@
-/* Finds the levels that an x86-64 processor can run, from CPUID. A level is included only if the operating system
- * saves its registers on a context switch, which XCR0 says. */
+/* Finds the levels that an x86-64 processor can run, from CPUID. A level is included only if the operating system saves
+ * its registers on a context switch. XCR0 lists the registers that are saved. */
 #include "kernels/cpu.h"
 #include "kernels/cpu_tiles.h"
 

@@ -1,12 +1,13 @@
-/* Takes the strips of a gated DeltaNet head through the rows, steps->together strips at a time: see deltanet.h. */
+/* Computes a gated DeltaNet head strip by strip. Each step takes steps->together strips through a row: see
+ * deltanet.h. */
 #include "kernels/deltanet.h"
 
 #include <string.h>
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* The columns of a row that a step computes. If `whole` is true, the step uses them in the row's own arrays. If fewer
- * columns are left than a step computes, it uses these buffers. */
+/* Describes the columns of a row that a step computes. If `whole` is true, the step uses them in the row's own arrays.
+ * If fewer columns are left than a step computes, the step uses the buffers of this struct. */
 typedef struct columns {
     size_t first, count;
     bool whole;
@@ -18,7 +19,8 @@ static const float *value_of(columns *c, const fr_deltanet_row *row) {
     return memcpy(c->value, row->value + c->first, c->count * sizeof *c->value);
 }
 
-/* Returns where the step writes o. A row without a query still has an o, which goes to a buffer. */
+/* Returns the address to which the step writes o. A row without a query has an o too, which goes to a buffer and is
+ * dropped. */
 static float *out_of(columns *c, const fr_deltanet_row *row) {
     return c->whole && row->query ? row->out + c->first : c->out;
 }

@@ -3,14 +3,14 @@
 
 #include "kernels/double_math.h"
 
-/* The limits of exp's argument. Below LEAST, exp is 0 in float32. Above MOST, exp is infinite in float32, and a
+/* Limits on the argument of exp. Below LEAST, exp is 0 in float32. Above MOST, exp is infinite in float32, and a
  * quotient whose divisor is 1 + exp is 0. */
 static const double LEAST = -110, MOST = 110;
 
 /* Softplus returns x itself above this limit, as torch does, because log(1 + exp(x)) then equals x to ten digits. */
 static const double LINEAR_FROM = 20;
 
-/* Returns exp(x). A NaN is returned unchanged, because it can't be reduced to an integer and a rest. */
+/* Returns exp(x). A NaN is returned unchanged, because it can't be split into an integer and a remainder. */
 static double exponential(double x) {
     if (!(x >= LEAST)) return x < LEAST ? 0 : x;
     return fr_exp_double_brief(x > MOST ? MOST : x);

@@ -10,13 +10,14 @@
 
 enum { STRIP = FR_DELTANET_STRIP, A_STRIP = STRIP / LANES, REGISTERS_MAX = FR_DELTANET_TOGETHER * A_STRIP };
 
-/* Returns the index in the state at which register i of key value k begins. The state is laid out in strips, and a
+/* Returns the index in the state at which register i of key index k begins. The state is laid out in strips, and a
  * strip has A_STRIP registers for each k. */
 FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
     return (i / A_STRIP * key_dim + k) * STRIP + i % A_STRIP * LANES;
 }
 
-/* Begins the first row (fr_deltanet_steps). by_key: the row has `decays`; it is a constant. */
+/* Begins the first row (fr_deltanet_steps). Callers pass a constant as by_key, which is true if the row has
+ * `decays`. */
 FR_INLINE void begin_rows(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m,
                           size_t strips, bool by_key) {
     vector sum[REGISTERS_MAX], factor = spread(row->decay);
@@ -41,8 +42,8 @@ FR_INLINE void begin(float *to, const float *from, const fr_deltanet_row *row, s
         begin_rows(to, from, row, key_dim, m, strips, false);
 }
 
-/* Finishes a row and begins the next row (fr_deltanet_steps). Three flags are constants. keeps: step->kept is given;
- * goes_on: step->next is given; by_key: the next row has `decays`. */
+/* Finishes a row and begins the next row (fr_deltanet_steps). Callers pass constants as the three flags: keeps is true
+ * if step->kept is given, goes_on if step->next is given, by_key if the next row has `decays`. */
 FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, bool goes_on, bool by_key) {
     const float *from = step->from, *key = step->key, *query = step->query;
     const float *next_key = goes_on ? step->next_row->key : key;
@@ -106,7 +107,7 @@ static void advance_one(const fr_deltanet_step *step) {
 }
 
 /* Advances two strips at a time, because each FMA waits for the FMA before it in its chain, and one strip has too few
- * chains to hide that. An odd strip comes last. */
+ * chains to hide this latency. If the number of strips is odd, the last one is advanced alone. */
 FR_INLINE void run_strips(const fr_deltanet *run) {
     static const fr_deltanet_steps pair = {2, begin_pair, advance_pair}, one = {1, begin_one, advance_one};
     fr_deltanet_advance(run, &one, fr_deltanet_advance(run, &pair, 0));

@@ -1,12 +1,11 @@
 /* Defines the dot product by vpmaddubsw, and the macro that defines the kernel of a block type with it. block_avx512.h
- * has the walk. The kernels are divided into files matmul_block_GROUP_avx512.c, so that none of them compiles for
- * long.
+ * has the walk. The kernels are divided into files matmul_block_GROUP_avx512.c, so that no file takes long to compile.
  *
  * vpmaddubsw adds two products into 16 bits and saturates. So only as many groups of columns are summed in 16 bits as
- * cannot overflow: 8 groups of codes up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 of 5 bits (31496), 2 of 6 bits
- * (32004), 1 of values up to 86. An 8-bit code is split into two 4-bit codes, and the sums of the high ones count 16
- * times. At most 4 groups of split codes are summed at once, so that their registers can be kept for all rows (Zen 4,
- * weights in L2: 2 rows 1.33, 8 rows 1.56 times as fast as with 8 groups). */
+ * cannot overflow: 8 groups of codes of up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 groups of 5 bits (31496), 2 groups
+ * of 6 bits (32004), 1 group of values up to 86. An 8-bit code is split into two 4-bit codes, and the sums of the high
+ * halves are multiplied by 16. At most 4 groups of split codes are summed at once, so that their registers can be kept
+ * for all rows (Zen 4, weights in L2: 2 rows are 1.33 times and 8 rows 1.56 times as fast as with 8 groups). */
 #ifndef FR_KERNELS_DOT_AVX512_H
 #define FR_KERNELS_DOT_AVX512_H
 

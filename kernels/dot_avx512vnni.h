@@ -1,16 +1,16 @@
 /* Defines the dot product by vpdpbusd, and the macro that defines the kernel of a block type with it. block_avx512.h
- * has the walk. The kernels are divided into files matmul_block_GROUP_avx512vnni.c, so that none of them compiles for
- * long. */
+ * has the walk. The kernels are divided into files matmul_block_GROUP_avx512vnni.c, so that no file takes long to
+ * compile. */
 #ifndef FR_KERNELS_DOT_AVX512VNNI_H
 #define FR_KERNELS_DOT_AVX512VNNI_H
 
 #include "kernels/block_avx512.h"
 #include "quant/block_types.h"
 
-/* Multiplies four activations with the four codes of every lane. If the activations are used only once, the
- * instruction itself reads and broadcasts them, which halves the number of instructions. This takes inline assembly,
- * because the compiler uses that form only for products of floats. (Zen 4, Q6_K from memory: 8 rows 1.09 to 1.12 times
- * as fast.) */
+/* Multiplies four activations with the four codes of every lane. If the activations are used only once, the instruction
+ * itself reads and broadcasts them, which halves the number of instructions. This form needs inline assembly, because
+ * the compiler uses it only for products of floats. (Zen 4, Q6_K from memory: 8 rows are 1.09 to 1.12 times as
+ * fast.) */
 FR_INLINE __m512i add_products(__m512i sum, __m512i codes, const int8_t *q, bool shared) {
     const int8_t(*four)[4] = (const int8_t(*)[4])q;
     if (shared) return _mm512_dpbusd_epi32(sum, codes, spread(q));

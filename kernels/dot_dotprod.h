@@ -1,7 +1,8 @@
-/* Implements the dot product of block_neon.h with sdot by lane.
+/* Implements the dot product of block_neon.h with the by-lane form of sdot.
  *
- * Codes below 128 are multiplied as they are stored, and sums begin with the zero-point correction. Instructions for
- * 16 features x 32 columns, of which 32 per row are sdot (block_neon.h says how they were counted):
+ * Codes below 128 are multiplied as they are stored, and sums begin with the zero-point correction. The table has the
+ * number of instructions for 16 features x 32 columns, of which 32 per row are sdot (block_neon.h says how they were
+ * counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    143   200   355   671  1241

@@ -1,9 +1,9 @@
-/* Implements the dot product of block_neon.h. A single row uses sdot or usdot by lane. A pair of rows uses smmla or
- * usmmla, which multiply 2 features x 8 columns by 8 columns x 2 rows.
+/* Implements the dot product of block_neon.h. A single row uses the by-lane form of sdot or usdot. A pair of rows uses
+ * smmla or usmmla, which multiply 2 features x 8 columns by 8 columns x 2 rows.
  *
- * If the number of rows is odd, the last one is paired with arbitrary values of the panel, and that result is dropped.
- * Instructions for 16 features x 32 columns, of which 32 per row or pair of rows multiply (block_neon.h says how they
- * were counted):
+ * If the number of rows is odd, the last row is paired with arbitrary values of the panel, and the result for those
+ * values is dropped. The table has the number of instructions for 16 features x 32 columns, of which 32 per row or pair
+ * of rows multiply (block_neon.h says how they were counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    130   187   310   569  1029

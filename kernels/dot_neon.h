@@ -1,6 +1,7 @@
 /* Implements the dot product of block_neon.h on ARMv8.0, with products of 16 bits.
  *
- * Instructions for 16 features x 32 columns, of which 64 per row multiply (block_neon.h says how they were counted):
+ * The table has the number of instructions for 16 features x 32 columns, of which 64 per row multiply (block_neon.h
+ * says how they were counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    267   452   974  1962  3783
@@ -15,7 +16,7 @@
 /* Multiplies half `half` of a run with q, as block_neon.h declares it. The products of several groups are added in
  * lanes of 16 bits, and then pairs of these lanes are added, in 16 bits too. A product is at most f.most * 127 in
  * magnitude, so each group adds at most 254 * f.most to the sum of a pair (32512 for f.most = 128). `room` is the
- * number of groups whose sum fits into 16 bits. */
+ * number of groups whose sum fits 16 bits. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair) {
     (void)pair;
     size_t room = 32767 / (254 * (size_t)f.most), span = room < 2 ? 1 : room < 4 ? 2 : 4;

@@ -3,7 +3,7 @@
  *
  * In: tiles (quant/grouped.h), quantized rows. Out: y. block_avx2.h has the registers, the unpacking of codes, and the
  * code that adds sums to chains. For each number of bits, the file of an instruction set defines a function that
- * multiplies a run of 32 columns. The scales, and the zero points or biases, of a block are unpacked once for all of
+ * multiplies a run of 32 columns. The scales of a block, and its zero points or biases, are unpacked once for all of
  * its runs. As in block_avx2.h, up to 4 rows share unpacked codes, in chunks of 8 runs. Further rows find a chunk in
  * the L1 cache. */
 #ifndef FR_KERNELS_GROUPED_AVX2_H
@@ -12,14 +12,14 @@
 #include "kernels/block_avx2.h"
 #include "quant/grouped.h"
 
-/* A run, and the negated zero points of its features. A row's sum of activations is multiplied by these zero points.
- * Each zero point is a 16-bit number with 16 zero bits above it. */
+/* Describes a run, with the negated zero points of its features. A row's sum of activations is multiplied by these zero
+ * points. Each zero point is a 16-bit number with 16 zero bits above it. */
 typedef struct grouped_run {
     run of;
     pair zeros;
 } grouped_run;
 
-/* Adds the products of a run to the chains of `rows` rows. `rows` is a constant. */
+/* Adds the products of a run to the chains of `rows` rows. Callers pass a constant as `rows`. */
 typedef void grouped_dot_fn(chains *c, const grouped_run *w, size_t rows);
 
 /* Describes the kernel for one number of bits, with biases or without. centre: a number that `dot` subtracts from each
@@ -57,7 +57,7 @@ FR_INLINE void open_block(grouped_format f, grouped_run *w, const fr_grouping *f
     }
 }
 
-/* Returns what the zero points contribute to a row's integer sums: each negated zero point times the sum of
+/* Returns the contribution of the zero points to a row's integer sums: each negated zero point times the sum of
  * activations. */
 FR_INLINE pair zeros_part(const grouped_run *w, const fr_qblock *x) {
     __m256i sum = _mm256_set1_epi32(x->sum);
@@ -71,8 +71,8 @@ FR_INLINE void join_grouped(grouped_format f, chains *c, size_t row, const group
         join(c, row, &w->of, floats(isum));
 }
 
-/* Adds runs first .. first + count - 1 of a tile at w to the chains of rows that share unpacked codes. `rows` is a
- * constant. */
+/* Adds runs first .. first + count - 1 of a tile at w to the chains of rows that share unpacked codes. Callers pass a
+ * constant as `rows`. */
 FR_INLINE void add_grouped_runs(grouped_format f, const fr_grouped_tiles *tiles, float_pair *acc, const uint8_t *w,
                                 const fr_qblock *x, size_t x_stride, size_t first, size_t count, size_t rows,
                                 fr_prefetch_hint how) {
@@ -95,7 +95,8 @@ FR_INLINE void add_grouped_runs(grouped_format f, const fr_grouped_tiles *tiles,
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
 }
 
-/* Adds a chunk for up to 8 rows. More than 4 rows are divided into two equal parts. */
+/* Adds a chunk to the chains of up to 8 rows. If there are more than 4 rows, they are divided into two parts of equal
+ * size. */
 FR_INLINE void add_grouped_rows(grouped_format f, const fr_grouped_tiles *tiles, float_pair *acc, const uint8_t *w,
                                 const fr_qblock *x, size_t x_stride, size_t first, size_t count, size_t rows,
                                 fr_prefetch_hint how) {
@@ -129,8 +130,8 @@ FR_INLINE void compute_grouped_tile(grouped_format f, const fr_matmul_grouped *j
     }
 }
 
-/* Computes the outputs of one group of tiles for all rows, then those of the next group. Only the first rows prefetch
- * the weights; the group then stays in the L2 cache. */
+/* Computes the outputs of one group of tiles for all rows, then those of the next group. The weights are prefetched
+ * only for the first rows. After that the group's weights are in the L2 cache. */
 FR_INLINE void matmul_grouped(grouped_format f, fr_matmul_grouped job) {
     fr_grouped_tiles tiles = *job.tiles;
     fr_prefetch_hint how = fr_prefetch_hint_here();

@@ -1,19 +1,19 @@
 /* Multiplies tiles of grouped codes by quantized rows for neon, dotprod and i8mm. The dot product itself is the one
  * that block_neon.h's formats use.
  *
- * In: tiles (quant/grouped.h) and quantized rows. Out: products, as fr_matmul_grouped_fn has them. block_neon.h has
- * the panel of rows, the unpacking of codes and the integer sums. As there, a chunk of 8 runs of 32 columns is
+ * In: tiles (quant/grouped.h) and quantized rows. Out: products, as fr_matmul_grouped_fn defines them. block_neon.h has
+ * the panel of rows, the unpacking of codes and the integer sums. As in that file, a chunk of 8 runs of 32 columns is
  * multiplied with up to 16 rows and a group of tiles. A block of a tile is a group of columns and may end within a
- * chunk, so each run of a chunk has its own address. The zero points of features are multiplied with the sum of a
- * row's activations. */
+ * chunk, so each run of a chunk has its own address. The zero points of features are multiplied with the sum of a row's
+ * activations. */
 #ifndef FR_KERNELS_GROUPED_NEON_H
 #define FR_KERNELS_GROUPED_NEON_H
 
 #include "kernels/block_neon.h"
 #include "quant/grouped.h"
 
-/* The columns of a chunk in a tile: the codes of each run, and the scales, biases and zero points of the run's
- * block. */
+/* Describes the columns of a chunk in a tile: the codes of each run, and the scales, biases and zero points of the
+ * block that the run is in. */
 typedef struct grouped_runs {
     const uint8_t *codes[RUNS];
     float d[RUNS][FEATURES], m[RUNS][FEATURES];
@@ -74,7 +74,7 @@ FR_INLINE void load_grouped(format f, grouped_runs *runs, const fr_grouped_tiles
     }
 }
 
-/* Adds what the zero points contribute to a row's integer sums, and adds the sums to the row's chains. */
+/* Adds the contribution of the zero points to a row's integer sums, and adds the sums to the row's chains. */
 FR_INLINE void join_grouped(format f, float *chain, int32x4_t *sums, const grouped_chunk *c, size_t run, size_t r,
                             size_t feature) {
     const panel *p = &c->panel;
@@ -115,8 +115,8 @@ FR_INLINE void walk_grouped(format f, float (*chains)[FEATURES], const grouped_c
     }
 }
 
-/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. If the number of rows is odd, the
- * last pair has one row too many, whose result is not stored. */
+/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. If rows are taken in pairs and their
+ * number is odd, the last pair has an extra row, whose result is not stored. */
 FR_INLINE void compute_grouped(format f, const fr_matmul_grouped *job, grouped_chunk *c, size_t first, size_t row,
                                size_t rows, bool few, bool pairs, int taken) {
     format of_panel = {.mins = f.mins}; /* each feature has its own zero point, so there is no offset to correct */

@@ -1,13 +1,14 @@
-/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which has the
+/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which defines the
  * stages h = 1, 2, 4, ...
  *
- * A stage whose pairs are less than 8 values apart is computed within a register: each value is added to its partner
- * or subtracted from it. Later stages are computed two at a time, so that each load and store serves two stages. */
+ * If the two values of a pair are less than 8 values apart, the stage is computed within a register: each value is
+ * added to its partner or subtracted from it. Later stages are computed two at a time, so that each load and store
+ * serves two stages. */
 #include "kernels/simd_avx2.h"
 
 #include <math.h>
 
-/* Computes the stage in which the two values of a pair are `h` lanes apart; h is a constant. */
+/* Computes the stage in which the two values of a pair are `h` lanes apart. Callers pass a constant as `h`. */
 FR_INLINE __m256 stage(__m256 v, size_t h) {
     __m256 other = h == 1   ? _mm256_permute_ps(v, 0xb1)
                    : h == 2 ? _mm256_permute_ps(v, 0x4e)
@@ -18,7 +19,7 @@ FR_INLINE __m256 stage(__m256 v, size_t h) {
                     : _mm256_blend_ps(sum, difference, 0xf0);
 }
 
-/* Computes the stages whose pairs lie within one register. */
+/* Computes the stages in which the two values of a pair are in one register. */
 FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_t n) {
     for (size_t i = 0; i < n; i += 8) {
         __m256 v = _mm256_loadu_ps(x + i);

@@ -1,13 +1,14 @@
-/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which has the
+/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which defines the
  * stages h = 1, 2, 4, ...
  *
- * A stage whose pairs are less than 16 values apart is computed within a register: each value is added to its partner
- * or subtracted from it. Later stages are computed two at a time, so that each load and store serves two stages. */
+ * If the two values of a pair are less than 16 values apart, the stage is computed within a register: each value is
+ * added to its partner or subtracted from it. Later stages are computed two at a time, so that each load and store
+ * serves two stages. */
 #include "kernels/simd_avx512.h"
 
 #include <math.h>
 
-/* Computes the stage in which the two values of a pair are `h` lanes apart; h is a constant. */
+/* Computes the stage in which the two values of a pair are `h` lanes apart. Callers pass a constant as `h`. */
 FR_INLINE __m512 stage(__m512 v, size_t h) {
     __m512 other = h == 1   ? _mm512_permute_ps(v, 0xb1)
                    : h == 2 ? _mm512_permute_ps(v, 0x4e)
@@ -17,7 +18,7 @@ FR_INLINE __m512 stage(__m512 v, size_t h) {
     return _mm512_mask_sub_ps(_mm512_add_ps(v, other), second, other, v);
 }
 
-/* Computes the stages whose pairs lie within one register. */
+/* Computes the stages in which the two values of a pair are in one register. */
 FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_t n) {
     for (size_t i = 0; i < n; i += 16) {
         __m512 v = _mm512_loadu_ps(x + i);

@@ -1,4 +1,4 @@
-/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which has the
+/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which defines the
  * stages h = 1, 2, 4, ...
  *
  * The first two stages are computed within a register: each value is added to its partner or subtracted from it. Later
@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-/* Computes the stage whose pairs are neighbours, then the stage whose pairs are two lanes apart. */
+/* Computes the stage in which the two values of a pair are neighbours, then the stage in which they are two lanes
+ * apart. */
 FR_INLINE float32x4_t stages_of(float32x4_t v) {
     float32x4_t other = vrev64q_f32(v);
     v = vtrn1q_f32(vaddq_f32(v, other), vsubq_f32(v, other));
@@ -15,7 +16,7 @@ FR_INLINE float32x4_t stages_of(float32x4_t v) {
     return vcombine_f32(vget_low_f32(vaddq_f32(v, other)), vget_low_f32(vsubq_f32(v, other)));
 }
 
-/* Computes the stages whose pairs lie within one register. */
+/* Computes the stages in which the two values of a pair are in one register. */
 FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_t n) {
     for (size_t i = 0; i < n; i += 4) {
         float32x4_t v = vld1q_f32(x + i);

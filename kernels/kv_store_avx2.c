@@ -36,7 +36,8 @@ void fr_kv_store_bf16_avx2(void *slot, const float *x, size_t n) {
     }
 }
 
-/* Returns the bits of the largest magnitude in a block. *positive: a positive value has this magnitude. */
+/* Returns the bits of the largest magnitude in a block. *positive becomes true if a positive value has this
+ * magnitude. */
 FR_INLINE int32_t largest_magnitude(const float *x, bool *positive) {
     __m256i all = _mm256_setzero_si256(), same = all, magnitude = _mm256_set1_epi32(0x7fffffff);
     for (size_t i = 0; i < BLOCK; i += 8)
@@ -58,7 +59,7 @@ FR_INLINE float float_of(int32_t bits) {
     return value;
 }
 
-/* Writes d as float16. Returns the reciprocal of the rounded d; 0 if the rounded d is 0. */
+/* Writes d as float16. Returns the reciprocal of the rounded d, or 0 if the rounded d is 0. */
 FR_INLINE float store_scale(uint8_t *block, float d) {
     uint16_t half = _cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     memcpy(block, &half, sizeof half);

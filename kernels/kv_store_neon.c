@@ -34,7 +34,8 @@ FR_INLINE uint32x4_t load_bits(const float *x) {
     return vreinterpretq_u32_f32(vld1q_f32(x));
 }
 
-/* Returns the bits of the largest magnitude in a block. *positive: a positive value has this magnitude. */
+/* Returns the bits of the largest magnitude in a block. *positive becomes true if a positive value has this
+ * magnitude. */
 FR_INLINE uint32_t largest_magnitude(const float *x, bool *positive) {
     uint32x4_t all = vdupq_n_u32(0), same = all;
     for (size_t i = 0; i < BLOCK; i += 4) all = vmaxq_u32(all, vandq_u32(load_bits(x + i), vdupq_n_u32(0x7fffffff)));
@@ -50,7 +51,7 @@ FR_INLINE float float_of(uint32_t bits) {
     return value;
 }
 
-/* Writes d as float16. Returns the reciprocal of the rounded d; 0 if the rounded d is 0. */
+/* Writes d as float16. Returns the reciprocal of the rounded d, or 0 if the rounded d is 0. */
 FR_INLINE float store_scale(uint8_t *block, float d) {
     float16x4_t half = vcvt_f16_f32(vdupq_n_f32(d));
     store_halves(block, 1, vreinterpret_u16_f16(half));

@@ -37,7 +37,7 @@ static bool holds(const float *x, uint32_t bits) {
     return found;
 }
 
-/* Writes d as float16. Returns the reciprocal of the rounded d; 0 if the rounded d is 0. */
+/* Writes d as float16. Returns the reciprocal of the rounded d, or 0 if the rounded d is 0. */
 static float store_scale(uint8_t *block, float d) {
     uint16_t half = fr_f16_from_f32(d);
     memcpy(block, &half, sizeof half);

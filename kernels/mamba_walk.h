@@ -1,9 +1,9 @@
 /* Computes Mamba-2's state over rows (fr_mamba_fn), written once for registers of any width.
  *
- * In: the including file defines MAMBA_ROWS and what deltanet_walk.h needs, whose names this file uses too. Out:
- * run_mamba, the whole kernel. A row of DeltaNet must see the whole state before it changes any of it; a row of
- * Mamba-2 need not. So an element is loaded once, taken through MAMBA_ROWS rows in a register, and stored once. Each
- * of these rows has a chain of its own for each column. */
+ * In: the including file defines MAMBA_ROWS and the names that deltanet_walk.h needs, which this file uses too. Out:
+ * run_mamba, the whole kernel. A row of DeltaNet reads the whole state before it changes any element. A row of Mamba-2
+ * needs each element only once. So an element is loaded once, taken through MAMBA_ROWS rows in a register, and stored
+ * once. Each of these rows has a chain of its own for each column. */
 #ifndef FR_KERNELS_MAMBA_WALK_H
 #define FR_KERNELS_MAMBA_WALK_H
 
@@ -11,7 +11,7 @@
 
 #include "kernels/deltanet_walk.h"
 
-/* The strips that are walked together: the range of the head's columns that they have, and the memory that is
+/* Describes the strips that are walked together: which of the head's columns they have, and the memory that is
  * prefetched at the end. */
 typedef struct mamba_part {
     const fr_deltanet *run;
@@ -20,9 +20,9 @@ typedef struct mamba_part {
     const float *ahead;    /* the state's next strips, or memory after its end */
 } mamba_part;
 
-/* Takes `rows` rows through `strips` strips. `to` gets the state after these rows and may be `from`; NULL: the state
- * is not needed. rows, strips, `keeps` and `asks` are constants. keeps: `to` is given; asks: at least one row has a
- * query. */
+/* Takes `rows` rows through `strips` strips. `to` gets the state after these rows and may be `from`; it is NULL if the
+ * state is not needed. Callers pass constants as rows, strips, keeps and asks. keeps: `to` is given; asks: at least one
+ * row has a query. */
 FR_INLINE void mamba_walk(const mamba_part *part, const fr_deltanet_row *row, const float *from, float *to, size_t rows,
                           size_t strips, bool keeps, bool asks) {
     enum { COLUMNS = FR_DELTANET_COLUMNS_MAX };

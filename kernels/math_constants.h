@@ -1,5 +1,5 @@
 /* Holds the constants of exp, tanh, gelu and the normal distribution, which are the same for every instruction set.
- * quant/NUMERICS.md has the formulas around them and says where the polynomials come from. */
+ * quant/NUMERICS.md has the formulas that use them and says where the polynomials come from. */
 #ifndef FR_KERNELS_MATH_CONSTANTS_H
 #define FR_KERNELS_MATH_CONSTANTS_H
 
@@ -16,11 +16,11 @@
 /* The factor by which clamped SwiGLU multiplies the gate before its sigmoid (fr_clamped_swiglu_fn). */
 #define FR_SWIGLU_ALPHA 1.702f
 
-/* If |t| < 2^22, adding this to t leaves rint(t) in the low bits of the sum. */
+/* If |t| < 2^22, the sum of t and this number has rint(t) in its low bits. */
 #define FR_ROUND_SHIFT      0x1.8p+23f
 #define FR_ROUND_SHIFT_BITS 0x4b400000u
 
-/* ln 2 in two pieces: x - n * FR_LN2_HIGH by an fma is exact for every n that occurs. */
+/* ln 2 as the sum of two pieces. An fma computes x - n * FR_LN2_HIGH exactly for every n that occurs. */
 #define FR_LN2_HIGH 0x1.62e43p-1f
 #define FR_LN2_LOW  -0x1.05c61p-29f
 

@@ -2,13 +2,13 @@
  * contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
  * vpmaddubsw multiplies unsigned bytes with signed bytes and adds two products into 16 bits, saturating. Activations
- * are in -127..127. So a sum of two products never saturates if weights are at most 129. n such sums fit 16 bits if
- * weights are at most 129 / n: 8 sums of codes up to 15 (30480), 4 of codes up to 31 (31496), 2 of codes up to 63
- * (32004). For a signed 8-bit weight w, the activation takes the sign of w and is multiplied with |w|. */
+ * are in -127..127. So a sum of two products never saturates if weights are at most 129. n such sums added together fit
+ * 16 bits if weights are at most 129 / n: 8 sums of codes up to 15 (30480), 4 of codes up to 31 (31496), 2 of codes up
+ * to 63 (32004). For a signed 8-bit weight w, the activation gets the sign of w and is multiplied with |w|. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
-/* These offsets are added to the values of a table, so that no value is negative. What was 0 becomes the offset
+/* These offsets are added to the values of a table, so that no value is negative. A value of 0 then is the offset
  * itself. NVFP4 has MXFP4's table. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
@@ -28,7 +28,7 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Multiplies stored codes of at most 15, each of which stands for code - offset. The products of a run are added in 16
+/* Multiplies stored codes of at most 15; the value of a code is code - offset. The products of a run are added in 16
  * bits. Then -offset times the sum of q is added. The sum of q fits the low 16 bits of its lane, so the factor for the
  * high 16 bits is 0. */
 FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
@@ -91,7 +91,7 @@ FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
-/* Multiplies codes of at most 31, each of which stands for code - offset. */
+/* Multiplies codes of at most 31; the value of a code is code - offset. */
 FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                             join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
@@ -115,7 +115,7 @@ FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, MXFP4_OFFSET, join);
 }
 
-/* Multiplies the halves of a run one after the other: the low 4 bits of the bytes of a line belong to the first half,
+/* Multiplies the halves of a run one after the other. In the bytes of a line, the low 4 bits belong to the first half,
  * the high 4 bits to the second. */
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     __m256i one = _mm256_set1_epi16(1), offset = _mm256_set1_epi32(-MXFP4_OFFSET & 0xffff);
@@ -150,8 +150,8 @@ FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, IQ3_S_OFFSET, join);
 }
 
-/* Widens 8 bytes of a row to 16-bit numbers, and writes each number twice. If the bytes are unsigned, one shuffle does
- * both. */
+/* Widens 8 bytes of a row to 16-bit numbers, and writes each number twice. If the bytes are unsigned, one shuffle both
+ * widens and repeats them. */
 FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
     static const int8_t places[2][32] = {{0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1,
                                           4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7, -1},
@@ -232,9 +232,9 @@ FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
     dot_halves(c, w, rows, unpack_3_bits, isum, scale, join);
 }
 
-/* Multiplies IQ2's values + 43, which are at most 86. So sums of two products must be widened to 32 bits before they
- * are added. The widening multiplies them by the scale of their half of the run, or by 1. The caller has set isum to
- * the correction for the offset. */
+/* Multiplies IQ2's values + 43, which are at most 86. Two sums of two products would not fit 16 bits, so each sum is
+ * widened to 32 bits before it is added. The widening multiplies the sum by the scale of its half of the run, or by 1.
+ * The caller has set isum to the correction for the offset. */
 FR_INLINE void dot_iq2(chains *c, const run *w, size_t rows, const pair *scale, pair *isum) {
     pair value[2];
     FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {

@@ -1,5 +1,5 @@
-/* Multiplies packed weights by quantized rows with vpdpbusd, which adds four products of unsigned and signed bytes
- * into 32 bits, exactly. The contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
+/* Multiplies packed weights by quantized rows with vpdpbusd, which multiplies unsigned bytes with signed bytes and adds
+ * four products into 32 bits, exactly. The contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
  * Codes are multiplied unsigned, as they are stored. Each sum begins with a correction for the zero point. If a type
  * has a table, 128 is added to the table's values. */
@@ -123,7 +123,7 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
 }
 
-/* Multiplies the halves of a run one after the other: the low 4 bits of the bytes of a line belong to the first half,
+/* Multiplies the halves of a run one after the other. In the bytes of a line, the low 4 bits belong to the first half,
  * the high 4 bits to the second. */
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     pair isum[SHARING], value[2];

@@ -5,7 +5,7 @@
 
 enum { RUN = 32 };
 
-/* Says which value a code stands for, and how the sums of a run are added to an output's chain. */
+/* Says how a code becomes a value, and how the sums of a run are added to an output's chain. */
 typedef struct format {
     fr_dtype type;
     int offset;           /* value = code - offset, if there is no table */

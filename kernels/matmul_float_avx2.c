@@ -3,8 +3,9 @@
  *
  * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows. So at least 8 sums are in flight, as the latency of a
  * multiply-add requires. At most 15 of the 16 registers are in use: 12 for sums, 2 for weights and 1 for a row. If the
- * weights fit no cache, each tile prefetches the weights of the next tile, in memory order. A group of outputs is
- * computed for one tile of rows after the other. So the rows stay in the L1 cache, and the group's weights in L2. */
+ * weights fit no cache, each tile prefetches the weights of the next tile, in memory order. Outputs are computed in
+ * groups. A group is computed for all tiles of rows, one after the other, before the next group. So the rows of a tile
+ * stay in the L1 cache, and the group's weights in L2. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 
@@ -31,7 +32,7 @@ FR_INLINE __m256 load_bf16(const char *w, size_t i) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
 
-/* A weight type: the function that loads it, and its size in bytes. */
+/* Describes a weight type: the function that loads a weight, and the size of a weight in bytes. */
 typedef struct weights {
     load_fn *load;
     size_t size;
@@ -39,15 +40,15 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* A tile from `row` and `feature` on: its weight rows, and those of the next tile, which are prefetched. Outputs past
- * the end repeat the last weight row and are not stored. */
+/* Describes a tile from `row` and `feature` on: its weight rows, and those of the next tile, which are prefetched.
+ * Outputs past the end repeat the last weight row and are not stored. */
 typedef struct tile {
     size_t row, feature;
     const char *w[FEATURES], *next[FEATURES];
     fr_prefetch_hint how;
 } tile;
 
-/* Holds the operands of a tile: `rows` rows by `features` outputs, both constants. */
+/* Holds the operands of a tile: `rows` rows by `features` outputs. Callers pass constants as both numbers. */
 typedef struct operands {
     const float *x;
     size_t x_stride, rows, features;
@@ -83,8 +84,8 @@ FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_
 }
 
 /* Multiplies all columns of a tile. The columns are divided into as many parts as the tile has features. During part i
- * the i-th weight row of the next tile is prefetched. So the weight rows are prefetched one after the other, as they
- * lie in memory. */
+ * the i-th weight row of the next tile is prefetched. So the weight rows are prefetched one after the other, in memory
+ * order. */
 FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t cols) {
     size_t i = 0, part = (cols / of.features + 15) / 16 * 16;
     for (size_t o = 0; o < of.features; o++) {
@@ -99,7 +100,7 @@ FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t col
     if (i < cols) last_step(type, p, t, of, i, cols - i);
 }
 
-/* Computes a tile of `rows` rows x `features` outputs, both constants. */
+/* Computes a tile of `rows` rows x `features` outputs. Callers pass constants as both numbers. */
 FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
@@ -125,8 +126,9 @@ FR_INLINE void compute_group(weights type, const fr_matmul *job, tile t, size_t 
     }
 }
 
-/* Computes all outputs. The rows are divided evenly into as few tiles as possible, so that no tile has a single row if
- * there are two or more. The first tile of rows prefetches; the others find a group's weights in the L2 cache. */
+/* Computes all outputs. The rows are divided evenly into as few tiles as possible, so that a tile has a single row only
+ * if the call has a single row. The first tile of rows prefetches the weights of a group; the other tiles find them in
+ * the L2 cache. */
 FR_INLINE void matmul(weights type, fr_matmul job) {
     bool streamed = job.features * job.w_stride >= STREAMED;
     for (size_t group = 0; group < job.features; group += GROUP) {
@@ -145,7 +147,8 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
     }
 }
 
-/* Multiplies one row with scattered weight rows. Each tile prefetches the weight rows of the next tile. */
+/* Multiplies one row with weight rows that are not neighbours. Each tile prefetches the weight rows of the next
+ * tile. */
 FR_INLINE void gather(weights type, fr_gather of) {
     fr_matmul job = {.y = of.y, .x = of.x, .rows = 1, .cols = of.cols, .features = of.count};
     tile t = {.row = 0, .how = fr_prefetch_hint_here()};

@@ -2,20 +2,20 @@
  * fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x up to 6 rows. Each weight register is converted once and used for every row; each activation
- * register is used for 4 outputs. With 6 rows, a step of 16 columns is 24 multiply-adds on 10 loads, in 24 + 4 + 1
- * registers.
+ * register is used for 4 outputs. With 6 rows, a step of 16 columns is 24 multiply-adds on 10 loads. It uses 24
+ * registers for sums, 4 for weights and 1 for a row.
  *
- * Decode and verify wait for weights that fit no cache. So each tile prefetches the weights of the next tile, in
- * memory order. That pays if the L1 cache holds the tile's weights, those of the next tile, and the rows. Wide
- * matrices are therefore taken in chunks of columns, and partial sums are kept in memory between chunks. With two
- * rows, chunks are taken in tiles of 2 outputs, because so little arithmetic leaves time to spare. One row has a
- * function of its own (stream). With many rows, a chunk is computed for a group of outputs and for one tile of rows
- * after the other, before the next chunk begins. A tile's rows stay in the L1 cache. The chunk's columns of all these
- * rows and of the group's weights stay in L2. The order of additions is the same in every case.
+ * Decode and verify wait for weights that fit no cache. So each tile prefetches the weights of the next tile, in memory
+ * order. That pays if the L1 cache holds the tile's weights, those of the next tile, and the rows. Wide matrices are
+ * therefore taken in chunks of columns, and partial sums are kept in memory between chunks. With two rows, a tile of a
+ * chunk has only 2 outputs, because so little arithmetic leaves time to spare. One row has a function of its own
+ * (stream). With many rows, a chunk is computed for a group of outputs and all tiles of rows, one tile after the other,
+ * before the next chunk begins. A tile's rows then stay in the L1 cache. The chunk's columns of all these rows and of
+ * the group's weights stay in L2. The order of additions is the same in every case.
  *
  * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s). BF16 weights stream at 33 to
- * 38 GB/s for one row and 30 to 31 for four; without prefetching at 23 and 18. 64 rows run at 190 of 255 GFLOP/s.
- * Halving or doubling any constant costs about a tenth. */
+ * 38 GB/s for one row and at 30 to 31 GB/s for four rows. Without prefetching these are 23 and 18 GB/s. 64 rows run at
+ * 190 of 255 GFLOP/s. Halving or doubling any constant costs about a tenth. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 
@@ -25,7 +25,7 @@ enum {
     FEATURES = 4,
     ROWS = 6,
     GROUP = 64,         /* outputs of a group */
-    TILES = 8,          /* tiles of rows that are multiplied with a chunk before the next chunk */
+    TILES = 8,          /* tiles of rows that are multiplied with a chunk before the next chunk begins */
     CHUNK = 2048,       /* largest number of columns of rows that are packed into a panel */
     WAY = 4096,         /* bytes after which addresses map to the same set of the L1 cache again */
     AHEAD = 8192,       /* distance in bytes from the weights in use to those that are prefetched */
@@ -50,7 +50,7 @@ FR_INLINE __m512 load_bf16(const char *w, size_t i, __mmask16 mask) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-/* A weight type: the function that loads it, and its size in bytes. */
+/* Describes a weight type: the function that loads a weight, and the size of a weight in bytes. */
 typedef struct weights {
     load_fn *load;
     size_t size;
@@ -58,10 +58,11 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* A tile of up to ROWS rows from `row` on, and up to FEATURES outputs from `feature` on, over columns from..to - 1. x
- * and w point to these columns of the tile's rows and weight rows. `next` points to the weights of the next tile,
- * which are prefetched meanwhile. Outputs past the end repeat the last weight row and are not stored. Between chunks,
- * `waiting` keeps the 16 partial sums of each output (counted from `group`) and row. */
+/* Describes a tile of up to ROWS rows from `row` on, and up to FEATURES outputs from `feature` on, over columns
+ * from..to - 1. x and w point to these columns of the tile's rows and weight rows. `next` points to the weights of the
+ * next tile, which are prefetched meanwhile. Outputs past the end repeat the last weight row and are not stored.
+ * Between chunks, `waiting` keeps the 16 partial sums of each row and each output. Outputs are counted from `group`
+ * there. */
 typedef struct tile {
     size_t row, feature, from, to;
     const float *x;
@@ -86,8 +87,8 @@ FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t fea
 }
 
 /* Multiplies all columns of a tile. The columns are divided into as many parts as the tile has features. During part i
- * the i-th weight row of the next tile is prefetched. So the weight rows are prefetched one after the other, as they
- * lie in memory. */
+ * the i-th weight row of the next tile is prefetched. So the weight rows are prefetched one after the other, in memory
+ * order. */
 FR_INLINE void walk(weights type, sums p, const tile *t, size_t rows, size_t features) {
     size_t i = 0, cols = t->to - t->from, part = (cols / features + 31) / 32 * 32;
     for (size_t o = 0; o < features; o++) {
@@ -108,7 +109,7 @@ FR_INLINE float *waiting_sum(const tile *t, size_t r, size_t o) {
     return t->waiting + 16 * ((t->feature - t->group + o) * ROWS + r);
 }
 
-/* Computes a tile of `rows` rows x `features` outputs, both constants. */
+/* Computes a tile of `rows` rows x `features` outputs. Callers pass constants as both numbers. */
 FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
@@ -163,9 +164,9 @@ FR_INLINE void compute_rows(weights type, const fr_matmul *job, tile *t, size_t 
     }
 }
 
-/* Returns the number of columns in a chunk. A chunk has all columns if the L1 cache holds all columns of these rows
- * and of the weights of two tiles. Otherwise all chunks have the same length, a multiple of 32 for which the cache has
- * room. */
+/* Returns the number of columns in a chunk. If the L1 cache holds all columns of these rows and of the weights of two
+ * tiles, there is one chunk with all columns. Otherwise all chunks have the same length, a multiple of 32 for which the
+ * cache has room. */
 static size_t chunk_length(size_t cols, size_t rows) {
     size_t whole = rows <= 2 ? 2048 : 1536, part = rows <= 2 ? 2048 : 1024;
     if (cols <= whole) return cols;
@@ -174,7 +175,7 @@ static size_t chunk_length(size_t cols, size_t rows) {
 }
 
 /* Multiplies one row with `side` outputs from `feature` on. p[0] gets 16 partial sums for each output. Weights are
- * prefetched in memory order, from AHEAD bytes after the beginning of the last output's row on. */
+ * prefetched in memory order. The first prefetched byte is AHEAD bytes after the beginning of the last output's row. */
 FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t feature, sums p, size_t side) {
     tile t = {.x = job->x};
     FR_UNROLLED_FOR (size_t o = 0; o < side; o++) {
@@ -194,11 +195,11 @@ FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t featur
 
 /* Multiplies one row. Weights are prefetched AHEAD bytes before use.
  *
- * Weights from memory are used for one output after the other (side = 1), so that they are also read in memory order.
- * Then one chain of sums at a time is enough, because the processor begins the chain of the next output before this
- * output's chain ends. One chain reads 62 GB/s, and four chains side by side read 54 (two cores of Zen 5, which read
- * 75). With weights from L3, one chain is too slow: it reads 38 to 60 GB/s a core (the longer the chain, the less),
- * and four chains read 60 to 75. The sums of four outputs are added in one tree. */
+ * If weights come from memory, outputs are computed one after the other (side = 1), so that weights are also read in
+ * memory order. Then one chain of sums at a time is enough, because the processor begins the chain of the next output
+ * before this output's chain ends. One chain reads 62 GB/s, and four chains side by side read 54 GB/s (two cores of Zen
+ * 5, which read 75 GB/s). If weights come from L3, one chain is too slow: it reads 38 to 60 GB/s per core (less for
+ * longer chains), while four chains read 60 to 75 GB/s. The sums of four outputs are added in one tree. */
 FR_INLINE void stream(weights type, const fr_matmul *job, size_t side) {
     for (size_t feature = 0; feature < job->features; feature += FEATURES) {
         __m512 p[FEATURES];
@@ -216,16 +217,16 @@ static size_t row_tiles(const fr_matmul *job) {
     return (job->rows + ROWS - 1) / ROWS;
 }
 
-/* Returns true if the same column of all rows maps to one set of the L1 cache. This is bad, because a set has fewer
- * ways than a tile has rows. */
+/* Returns true if the same column of all rows maps to one set of the L1 cache. The rows would then replace each other,
+ * because a set has fewer ways than a tile has rows. */
 static bool rows_meet(const fr_matmul *job) {
     return job->rows > 1 && job->x_stride * sizeof(float) % WAY == 0;
 }
 
-/* Sets where a tile's rows begin. Usually they are used in place. Rows that would share a set of the cache are copied
- * to a panel. (GFLOP/s on two cores of Zen 4, float32. 512 rows of 6144 columns: 84 to 104 in place, 154 copied; 6
- * rows of 4096 columns: 75 in place, 106 copied. Groups of 32 outputs copy twice as often and reach only 125 and
- * 83.) */
+/* Sets the addresses at which a tile's rows begin. Usually the rows are used in place. Rows that would share a set of
+ * the cache are copied to a panel. (GFLOP/s on two cores of Zen 4, float32. 512 rows of 6144 columns: 84 to 104 in
+ * place, 154 copied; 6 rows of 4096 columns: 75 in place, 106 copied. With groups of 32 outputs, rows are copied twice
+ * as often, and the two cases reach only 125 and 83.) */
 FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
     t->x = job->x + t->row * job->x_stride + t->from;
     t->x_stride = job->x_stride;
@@ -235,9 +236,9 @@ FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float pane
     t->x_stride = CHUNK + 16;
 }
 
-/* Computes the outputs of a group over a chunk of columns for up to TILES tiles of rows, from tile `first` on. Rows
- * are divided evenly into as few tiles as possible. The first tile prefetches; the others find the chunk's weights in
- * L2. */
+/* Computes the outputs of a group over a chunk of columns for up to TILES tiles of rows, from tile `first` on. Rows are
+ * divided evenly into as few tiles as possible. The first tile prefetches the chunk's weights; the other tiles find
+ * them in L2. */
 FR_INLINE void compute_chunk(weights type, const fr_matmul *job, tile *t, size_t first, fr_prefetch_hint how,
                              bool packed, float waiting[TILES][GROUP * ROWS * 16]) {
     size_t tiles = row_tiles(job), last = first + TILES < tiles ? first + TILES : tiles;
@@ -275,8 +276,8 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
             }
 }
 
-/* Multiplies one row with scattered weight rows, which are prefetched AHEAD bytes before they are used. Each weight
- * row comes from a different place in memory, so memory's latency is the limit. */
+/* Multiplies one row with weight rows that are not neighbours and are prefetched AHEAD bytes before they are used. Each
+ * weight row comes from a different place in memory, so memory's latency is the limit. */
 FR_INLINE void gather(weights type, fr_gather of) {
     fr_matmul job = {.y = of.y, .x = of.x, .rows = 1, .cols = of.cols, .features = of.count};
     tile t = {.to = of.cols, .x = of.x, .how = fr_prefetch_hint_here()};

@@ -1,9 +1,9 @@
 /* Multiplies float weights by rows, with the 16 partial sums in 4 registers. The contracts are fr_matmul_fn and
  * fr_gather_fn in kernels.h.
  *
- * A tile is 2 outputs x up to 3 rows. A step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions. 24
- * registers hold sums, 2 hold weights, and the others hold rows. The first tile of rows reads both weight rows from
- * memory; later tiles find them in the L1 cache. */
+ * A tile is 2 outputs x up to 3 rows. A step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions. 24 registers
+ * hold sums, 2 hold weights, and the others hold rows. The first tile of rows reads both weight rows from memory; later
+ * tiles find these rows in the L1 cache. */
 #include "kernels/simd_neon.h"
 
 enum { FEATURES = 2, ROWS = 3, GATHERED = 4 };
@@ -17,7 +17,8 @@ FR_INLINE float32x4_t load_bf16(const char *w) {
     return vreinterpretq_f32_u32(vshll_n_u16(half, 16));
 }
 
-/* Makes a tile of `rows` rows from `row` on, and of FEATURES outputs from `feature` on, or as many as are left. */
+/* Describes a tile of `rows` rows from `row` on, and of FEATURES outputs from `feature` on. If fewer outputs are left,
+ * the tile stores only these. */
 FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, const char *const *w, size_t rows) {
     size_t left = job->features - feature;
     return (dots_job){.y = job->y + row * job->y_stride + feature,
@@ -49,8 +50,8 @@ FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
     }
 }
 
-/* Multiplies one row with scattered weight rows. Outputs past the end repeat the last weight row and are not
- * stored. */
+/* Multiplies one row with weight rows that are not neighbours. Outputs past the end repeat the last weight row and are
+ * not stored. */
 FR_INLINE void gather(load_fn *load, size_t width, fr_gather job) {
     for (size_t j = 0; j < job.count; j += GATHERED) {
         size_t kept = job.count - j < GATHERED ? job.count - j : GATHERED;

@@ -1,16 +1,17 @@
 /* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in two registers. The contract is
  * fr_matmul_fp8_fn in kernels.h.
  *
- * Moving a code's fields makes the upper half of a float32 that is 2^-120 times the code's value. Its product with
- * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor. No precision is lost,
- * but processors that are slow with denormals take longer; one or two of the 10,000 weights of a block are denormal.
- * (Going by way of float16 would avoid denormals. But on Zen 3 one row would take 13.0 us instead of 9.4, with 64
- * outputs of 2048 columns in L2.)
+ * If a code's sign, exponent and fraction are moved into the upper half of a float32, this float is 2^-120 times the
+ * code's value. Its product with 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal
+ * factor. No precision is lost, but processors that are slow with denormals take longer; one or two of the 10,000
+ * weights of a block are denormal. (Converting through float16 would avoid denormals. But on Zen 3 one row would take
+ * 13.0 us instead of 9.4, with 64 outputs of 2048 columns in L2.)
  *
- * Up to 6 rows use weights directly as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 rows. They take
- * columns in chunks that fit the L1 cache; sums are kept in memory between chunks. More rows use a panel of decoded
- * weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are multiplied with a panel, three at a time,
- * while the codes of the next panel are prefetched. The order of additions is the same in every case. */
+ * Up to 6 rows use weights directly as they are decoded, in tiles of 2 outputs x 1 row, or of 1 output x 2 to 4 rows.
+ * Their columns are taken in chunks that fit the L1 cache, and sums are kept in memory between chunks. More rows use a
+ * panel of decoded weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are multiplied with a panel,
+ * three at a time, while the codes of the next panel are prefetched. The order of additions is the same in every
+ * case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 #include "quant/fp8.h"
@@ -19,19 +20,19 @@ enum {
     FEATURES = 2,
     ROWS = 4,
     DIRECT = 6,         /* largest number of rows that use weights directly as they are decoded */
-    TOGETHER = 16,      /* outputs that are computed with a chunk of columns, one after the other, before the next
-                         * chunk */
+    TOGETHER = 16,      /* outputs that are computed with a chunk of columns, one after the other, before the next chunk
+                         * begins */
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
-    BATCH = 48,         /* rows that are multiplied with a panel before the next panel */
+    BATCH = 48,         /* rows that are multiplied with a panel before the next panel is decoded */
     STREAMED = 1 << 20, /* a call with at least this many bytes of weights prefetches */
 };
 
 /* The 16 partial sums of each row and output, in two registers. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
-/* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are
- * not stored. */
+/* Returns o, or the index of the last output if o is past the end. Outputs past the end are computed as copies of the
+ * last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -49,10 +50,11 @@ FR_INLINE __m256 wide_scale(float scale) {
     return _mm256_set1_ps(scale * 0x1p120f);
 }
 
-/* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. Words 0 to 3 of the low 128-bit
- * lane belong to columns 0 to 3, and its words 4 to 7 to columns 8 to 11. The high lane has columns 4 to 7 and 12 to
- * 15 in the same way. A multiplication whose upper half is taken shifts the fields right by 4, because its port is
- * less busy than that of shifts. This copies a code's sign into four bits too many, which are masked off. */
+/* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. In the low 128-bit lane, words 0
+ * to 3 belong to columns 0 to 3, and words 4 to 7 to columns 8 to 11. The high lane has columns 4 to 7 and 12 to 15 in
+ * the same way. The fields are shifted right by 4 by taking the upper half of a multiplication, because the port of
+ * multiplications is less busy than that of shifts. The shift copies a code's sign into four bits too many, which are
+ * masked off. */
 FR_INLINE __m256i halves_of(const uint8_t *codes) {
     const __m256i places = _mm256_setr_epi8(-1, 0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, /* a lane */
                                             -1, 4, -1, 5, -1, 6, -1, 7, -1, 12, -1, 13, -1, 14, -1, 15);
@@ -61,7 +63,7 @@ FR_INLINE __m256i halves_of(const uint8_t *codes) {
     return _mm256_and_si256(words, _mm256_set1_epi16((short)0x87f0));
 }
 
-/* Returns 8 of the codes of halves_of as weights; h selects the first or the second 8. */
+/* Returns 8 of the codes of halves_of as weights; h selects the first 8 or the second 8. */
 FR_INLINE __m256 decode(__m256i halves, size_t h, __m256 scale) {
     __m256i zero = _mm256_setzero_si256();
     __m256i bits = h ? _mm256_unpackhi_epi16(zero, halves) : _mm256_unpacklo_epi16(zero, halves);
@@ -72,9 +74,9 @@ FR_INLINE __m256 kept(__m256 old, __m256 sum, size_t h, size_t count) {
     return count == 16 ? sum : _mm256_blendv_ps(old, sum, lane_mask((int)count - 8 * (int)h));
 }
 
-/* Multiplies 16 columns of decoded weights, of which the first `count` are used. Row r begins at x + r * x_stride.
- * Each row does both halves of the columns before the next row. With one loop per half, compilers keep a pointer for
- * each half and run out of registers. */
+/* Multiplies 16 columns of decoded weights. Only the first `count` columns are used. Row r begins at x + r * x_stride.
+ * Both halves of the columns are multiplied with a row before the next row. If each half had a loop of its own,
+ * compilers would keep a pointer for each half and run out of registers. */
 FR_INLINE void step(sums p, __m256 (*w)[2], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
@@ -166,8 +168,8 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, const tile *t, size_t rows,
         }
 }
 
-/* Computes all rows, divided evenly into as few tiles as possible. Meanwhile a chunk of each weight row stays in the
- * L1 cache. */
+/* Computes all rows, divided evenly into as few tiles as possible. A chunk of each weight row stays in the L1 cache for
+ * all tiles. */
 FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[16]) {
     size_t tiles = (job->rows + ROWS - 1) / ROWS;
     fr_prefetch_hint how = t->how;
@@ -211,14 +213,14 @@ static void direct(const fr_matmul_fp8 *job) {
 
 /* -------------------------------------------------------------------------------------------------------- many rows */
 
-/* The decoded weights of a chunk of columns, for a group of outputs. */
+/* Holds the decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel. If the last 16 columns are not all there, zeros take the
- * place of the missing ones. */
+/* Decodes `count` columns from `from` on into the panel. If the last step has fewer than 16 columns, the missing
+ * columns are zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -232,8 +234,8 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Multiplies 16 columns of two decoded outputs. It takes the first half of the columns, then the second, because 12
- * registers of sums leave few for weights. */
+/* Multiplies 16 columns of two decoded outputs. The first half of the columns comes before the second half, because 12
+ * registers of sums leave few registers for weights. */
 FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_stride, size_t rows, size_t count) {
     FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 first = _mm256_loadu_ps(w + 8 * h), second = _mm256_loadu_ps(w + CHUNK + 8 * h);
@@ -246,8 +248,8 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
 }
 
 /* Describes the codes of the next panel: outputs from `group` on, columns from `from` on. These codes are prefetched
- * while the present panel is used. Each call of `pass` prefetches the codes of one output. After every 64 columns that
- * the call has multiplied, it prefetches one cache line, because many lines at once would keep the rows waiting. */
+ * while the current panel is used. Each call of `pass` prefetches the codes of one output. The call prefetches one
+ * cache line after every 64 columns that it has multiplied, because many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -301,7 +303,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
-    memset(at.w, 0, sizeof at.w); /* zeros, because outputs past the end are computed too */
+    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too, so their weights must be numbers */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

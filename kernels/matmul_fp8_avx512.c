@@ -1,15 +1,16 @@
 /* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in one register. The contract is
  * fr_matmul_fp8_fn in kernels.h.
  *
- * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. It is converted to
- * float32, and its product with 256 times the scale is the weight, rounded once. (Moving the fields into a float32
- * directly, 2^-120 times the value, takes two instructions fewer. But then denormal codes would become denormal
- * factors, for which some processors take a hundred cycles.)
+ * If a code's sign, exponent and fraction are moved to their positions in a float16, this float16 is 2^-8 times the
+ * code's value, denormals included. It is converted to float32, and its product with 256 times the scale is the weight,
+ * rounded once. (Moving the fields directly into a float32, which is then 2^-120 times the value, takes two
+ * instructions fewer. But then denormal codes would become denormal factors, for which some processors take a hundred
+ * cycles.)
  *
- * Up to 24 rows use weights directly as they are decoded, in tiles of up to 6 rows by 4 outputs or 8 by 3. More rows
- * use a panel of decoded weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are multiplied with a
- * panel, six at a time, while the codes of the next panel are prefetched. The rows' sums are kept in memory between
- * chunks. The order of additions is the same in every case. */
+ * Up to 24 rows use weights directly as they are decoded, in tiles of up to 6 rows by 4 outputs or of up to 8 rows by 3
+ * outputs. More rows use a panel of decoded weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are
+ * multiplied with a panel, six at a time, while the codes of the next panel are prefetched. The rows' sums are kept in
+ * memory between chunks. The order of additions is the same in every case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 #include "quant/fp8.h"
@@ -23,14 +24,14 @@ enum {
     ROWS = 6,           /* rows that are multiplied with a panel together */
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
-    BATCH = 48,         /* rows that are multiplied with a panel before the next panel */
+    BATCH = 48,         /* rows that are multiplied with a panel before the next panel is decoded */
     STREAMED = 1 << 17, /* a call with at least this many bytes of weights prefetches */
 };
 
 typedef __m512 sums[DIRECT][FEATURES];
 
-/* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are
- * not stored. */
+/* Returns o, or the index of the last output if o is past the end. Outputs past the end are computed as copies of the
+ * last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -44,7 +45,7 @@ FR_INLINE __m512 block_scale(const fr_matmul_fp8 *job, size_t o, size_t block) {
     return _mm512_set1_ps(row[block] * 256.0f);
 }
 
-/* Decodes the codes in the mask's lanes to weights; the other lanes are 0. Extending a code's sign sets bit 15 and
+/* Decodes the codes in the lanes of the mask to weights; the other lanes are 0. Extending a code's sign sets bit 15 and
  * also bit 14, so bit 14 is cleared. */
 FR_INLINE __m512 decode(const uint8_t *codes, __m512 scale, __mmask16 mask) {
     __m256i wide = _mm256_cvtepi8_epi16(_mm_maskz_loadu_epi8(mask, codes));
@@ -105,7 +106,7 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_
                            sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
 }
 
-/* Computes all rows, divided evenly into as few tiles as possible. Tiles after the first find the weights in the L1
+/* Computes all rows, divided evenly into as few tiles as possible. Tiles after the first one find the weights in the L1
  * cache. */
 static void direct(const fr_matmul_fp8 *job) {
     size_t tiles = (job->rows + DIRECT - 1) / DIRECT, most = (job->rows + tiles - 1) / tiles;
@@ -136,14 +137,14 @@ static void direct(const fr_matmul_fp8 *job) {
 
 /* -------------------------------------------------------------------------------------------------------- many rows */
 
-/* The decoded weights of a chunk of columns, for a group of outputs. */
+/* Holds the decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel. If the last 16 columns are not all there, zeros take the
- * place of the missing ones. */
+/* Decodes `count` columns from `from` on into the panel. If the last step has fewer than 16 columns, the missing
+ * columns are zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -155,9 +156,9 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
 }
 
 /* Describes the codes of the next panel: outputs from `group` on, columns from `from` on. These codes are prefetched
- * while the present panel is used. Each call of `pass` prefetches the codes of two outputs. After every 64 columns
- * that the call has multiplied, it prefetches one cache line of each of these two outputs, because many lines at once
- * would keep the rows waiting. */
+ * while the current panel is used. Each call of `pass` prefetches the codes of two outputs. The call prefetches one
+ * cache line of each of the two after every 64 columns that it has multiplied, because many lines at once would keep
+ * the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -210,7 +211,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
-    memset(at.w, 0, sizeof at.w); /* zeros, because outputs past the end are computed too */
+    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too, so their weights must be numbers */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

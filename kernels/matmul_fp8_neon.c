@@ -1,13 +1,14 @@
 /* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in 4 registers. The contract is
  * fr_matmul_fp8_fn in kernels.h.
  *
- * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. This float16 is
- * converted to float32 and multiplied by 256 times the scale. The product is the weight, rounded once.
+ * If a code's sign, exponent and fraction are moved to their positions in a float16, this float16 is 2^-8 times the
+ * code's value, denormals included. It is converted to float32 and multiplied by 256 times the scale. The product is
+ * the weight, rounded once.
  *
- * Up to 4 rows use weights directly as they are decoded, in tiles of 2 outputs x up to 3 rows, or 1 x 4, which take at
- * most 24 registers of sums. More rows use a panel of decoded weights: GROUP outputs by CHUNK columns, in the L1
- * cache. BATCH rows are multiplied with a panel, three at a time; their sums are kept in memory between chunks. The
- * order of additions is the same in every case. */
+ * Up to 4 rows use weights directly as they are decoded, in tiles of 2 outputs x up to 3 rows, or of 1 output x 4 rows.
+ * Such a tile takes at most 24 registers of sums. More rows use a panel of decoded weights: GROUP outputs by CHUNK
+ * columns, in the L1 cache. BATCH rows are multiplied with a panel, three at a time; their sums are kept in memory
+ * between chunks. The order of additions is the same in every case. */
 #include "kernels/simd_neon.h"
 #include "quant/fp8.h"
 
@@ -16,14 +17,14 @@ enum {
     ROWS = 4,
     GROUP = 8,   /* outputs in a panel */
     CHUNK = 512, /* columns in a panel */
-    BATCH = 48,  /* rows that are multiplied with a panel before the next panel */
+    BATCH = 48,  /* rows that are multiplied with a panel before the next panel is decoded */
 };
 
 /* The 16 partial sums of each row and output, in four registers. */
 typedef float32x4_t sums[ROWS][FEATURES][4];
 
-/* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are
- * not stored. */
+/* Returns o, or the index of the last output if o is past the end. Outputs past the end are computed as copies of the
+ * last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -53,7 +54,7 @@ FR_INLINE void decode(const uint8_t *codes, float32x4_t scale, float32x4_t *w) {
     w[3] = vmulq_f32(vcvt_f32_f16(vget_high_f16(high)), scale);
 }
 
-/* Multiplies 16 columns, of which the first `count` are used; row r begins at x + r * x_stride. */
+/* Multiplies 16 columns. Only the first `count` columns are used. Row r begins at x + r * x_stride. */
 FR_INLINE void step(sums p, float32x4_t (*w)[4], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
     FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
@@ -107,14 +108,14 @@ FR_INLINE void direct(const fr_matmul_fp8 *job, size_t rows, size_t features) {
 
 /* -------------------------------------------------------------------------------------------------------- many rows */
 
-/* The decoded weights of a chunk of columns, for a group of outputs. */
+/* Holds the decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel. If the last 16 columns are not all there, zeros take the
- * place of the missing ones. */
+/* Decodes `count` columns from `from` on into the panel. If the last step has fewer than 16 columns, the missing
+ * columns are zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -174,7 +175,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, size_t batch, size
 
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
-    memset(at.w, 0, sizeof at.w); /* zeros, because outputs past the end are computed too */
+    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too, so their weights must be numbers */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

@@ -2,8 +2,8 @@
 #include "kernels/scalar.h"
 #include "quant/fp8.h"
 
-/* Returns a weight. The fields of a normal code are moved to where a float32 has them, and 120 is added to the
- * exponent. A denormal code is its fraction times 2^-9. Only the product with the scale rounds. */
+/* Returns a weight. The sign, exponent and fraction of a normal code are moved to their positions in a float32, and 120
+ * is added to the exponent. A denormal code is its fraction times 2^-9. Only the product with the scale rounds. */
 static float weight(uint8_t code, float scale) {
     uint32_t magnitude = code & 0x7f;
     float value = magnitude < 8 ? (float)magnitude * 0x1p-9f : float_of((magnitude << 20) + (120u << 23));

@@ -1,6 +1,6 @@
-/* Multiplies tiles of grouped codes by quantized rows with AMX's tiles: block_amx.h has the walk. Calls with few
- * rows use vpdpbusd. So do 8-bit codes with zero points, because code - zero does not fit a signed
- * byte. The contract is fr_matmul_grouped_fn in kernels.h. */
+/* Multiplies tiles of grouped codes by quantized rows with AMX's tiles: block_amx.h has the walk. Calls with few rows
+ * use vpdpbusd. 8-bit codes with zero points use vpdpbusd too, because code - zero does not fit a signed byte. The
+ * contract is fr_matmul_grouped_fn in kernels.h. */
 #include "kernels/amx_kernels.h"
 #include "kernels/block_amx.h"
 
@@ -18,8 +18,8 @@
             matmul_grouped_by_tiles(&codes, unpack_##name, job);                                         \
     }
 
-/* Unpacking raises codes by 2^bits - 1 - zero. Then 2^bits - 1, which is the same for all outputs, is subtracted as
- * the offset. This leaves code - zero. */
+/* Unpacking raises codes by 2^bits - 1 - zero, where zero is the feature's zero point. Then the offset 2^bits - 1,
+ * which is the same for all outputs, is subtracted. The result is code - zero. */
 #define FR_KERNELS_OF(bits, ...)                     \
     FR_MATMUL_GROUPED(grouped_##bits, raised_##bits) \
     FR_MATMUL_GROUPED(biased_##bits, biased_##bits)

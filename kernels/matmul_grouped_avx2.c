@@ -1,8 +1,8 @@
 /* Multiplies tiles of grouped codes by quantized rows, with vpmaddubsw. The contract is fr_matmul_grouped_fn in
- * kernels.h. grouped_avx2.h has the walk, and matmul_block_avx2.c says how many products fit into 16 bits.
+ * kernels.h. grouped_avx2.h has the walk, and matmul_block_avx2.c says how many products fit 16 bits.
  *
- * 128 is subtracted from codes of 8 bits, so that they are multiplied as signed numbers. The zero points are 128
- * smaller too, which gives the same result. */
+ * 128 is subtracted from codes of 8 bits, so that they are multiplied as signed numbers. 128 is subtracted from their
+ * zero points too, so that code - zero stays the same. */
 #include "kernels/grouped_avx2.h"
 
 /* Adds 16-bit sums, in pairs, to 32-bit sums. */

@@ -2,8 +2,8 @@
  * fr_matmul_grouped_fn in kernels.h.
  *
  * With many rows, codes of up to 6 bits are raised while they are unpacked, once for all rows: 2^bits - 1 - zero is
- * added to each code, where zero is the feature's zero point. A raised code then stands for code - (2^bits - 1),
- * whatever its feature is. So a row's sums begin with one value in all lanes, instead of a product with the zero
+ * added to each code, where zero is the feature's zero point. So every raised code has the offset 2^bits - 1, whatever
+ * its feature is. A row's sums then begin with the same correction in all lanes, instead of a product with the zero
  * points. */
 #include "kernels/dot_avx512vnni.h"
 

@@ -35,8 +35,8 @@ void fr_rmsnorm_avx2(float *y, const float *x, const float *weight, size_t n, fl
         map(scale, y, x, NULL, n, r);
 }
 
-/* Returns the sum of n values in dot's order. Lanes past the end are 0; adding 0 does not change a partial sum,
- * because each began with +0. */
+/* Returns the sum of n values in dot's order. Lanes past the end are 0. Adding 0 does not change a partial sum, because
+ * each sum began with +0. */
 static float sum_of_values(const float *x, size_t n) {
     __m256 p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (size_t i = 0; i < n; i += 8) p[i / 8 % 2] = _mm256_add_ps(p[i / 8 % 2], load_lanes(x + i, n - i));
@@ -69,8 +69,8 @@ void fr_rope_neox_avx2(float *x, const float *cosine, const float *sine, size_t 
     }
 }
 
-/* Rotates four pairs (a, b) that are side by side. Swapping the two values of each pair gives (b, a). So one
- * multiply-add computes both fma(b, -s, a c) and fma(a, s, b c), where c and s are cosine and sine. */
+/* Rotates four pairs (a, b) that are side by side. Let c and s be cosine and sine. Swapping the two values of each pair
+ * gives (b, a). So one multiply-add computes both fma(b, -s, a c) and fma(a, s, b c). */
 FR_INLINE __m256 rotate_pairs(__m256 x, __m256 cosine, __m256 sine) {
     __m256 minus_first = _mm256_setr_ps(-0.0f, 0, -0.0f, 0, -0.0f, 0, -0.0f, 0);
     __m256 swapped = _mm256_permute_ps(x, 0xb1);

@@ -31,8 +31,8 @@ void fr_rmsnorm_avx512(float *y, const float *x, const float *weight, size_t n, 
         map(scale, y, x, NULL, n, r);
 }
 
-/* Returns the sum of n values in dot's order. Lanes past the end are 0; adding 0 does not change a partial sum,
- * because each began with +0. */
+/* Returns the sum of n values in dot's order. Lanes past the end are 0. Adding 0 does not change a partial sum, because
+ * each sum began with +0. */
 static float sum_of_values(const float *x, size_t n) {
     __m512 p = _mm512_setzero_ps();
     for (size_t i = 0; i < n; i += 16) p = _mm512_add_ps(p, load_lanes(x + i, lanes(n - i)));

@@ -28,8 +28,8 @@ void fr_rmsnorm_neon(float *y, const float *x, const float *weight, size_t n, fl
         map(scale, y, x, NULL, n, r);
 }
 
-/* Returns the sum of n values in dot's order. Lanes past the end are 0; adding 0 does not change a partial sum,
- * because each began with +0. */
+/* Returns the sum of n values in dot's order. Lanes past the end are 0. Adding 0 does not change a partial sum, because
+ * each sum began with +0. */
 static float sum_of_values(const float *x, size_t n) {
     float32x4_t p[4] = {{0}};
     for (size_t i = 0; i < n; i += 4) p[i / 4 % 4] = vaddq_f32(p[i / 4 % 4], load_lanes(x + i, n - i));

@@ -4,8 +4,8 @@
 #include <cpuid.h>
 #include <stdatomic.h>
 
-/* Holds what CPUID reports in its leaves 0, 1 and 7 (AMD64 Architecture Programmer's Manual 3, appendix E; Intel 64
- * and IA-32 Architectures Software Developer's Manual 2, CPUID). */
+/* Holds the facts from CPUID's leaves 0, 1 and 7 (AMD64 Architecture Programmer's Manual 3, appendix E; Intel 64 and
+ * IA-32 Architectures Software Developer's Manual 2, CPUID). */
 typedef struct processor {
     bool amd, intel;
     unsigned family;
@@ -24,7 +24,8 @@ static processor this_processor(void) {
     return p;
 }
 
-/* Returns the answer of `ask`. *known keeps the answer plus 1; 0: `ask` was not called yet. */
+/* Returns the answer of `ask`, which is called only once. *known stores the answer plus 1; 0 means that `ask` was not
+ * called yet. */
 static int answer(atomic_int *known, int (*ask)(const processor *)) {
     int here = atomic_load_explicit(known, memory_order_relaxed);
     if (here == 0) {

@@ -5,10 +5,10 @@
  *
  *     m m m m  ->  d d r r  ->  . sum sum half  ->  d dsum sum half, the last 16 bytes of fr_qblock
  *
- * m is the block's largest |x|, d = m / 127, r = 127 / m. sum is the sum of the block's codes, half that of the first
- * 16 codes, and dsum = d * sum. The number at the dot is not used.
+ * m is the block's largest |x|, d = m / 127, r = 127 / m. sum is the sum of the block's codes, half is the sum of the
+ * first 16 codes, and dsum = d * sum. The dot marks a number that is not used.
  *
- * 1536 columns on one core of a Zen 5: 270 ns block by block, 190 ns this way. */
+ * 1536 columns on one core of a Zen 5 take 270 ns block by block, and 190 ns four blocks at a time. */
 #include "kernels/simd_avx512.h"
 
 #include <stddef.h>
@@ -36,8 +36,8 @@ FR_INLINE __m512i largest_of_4(const __m512 *x) {
 }
 
 /* Returns the bytes of blocks a and b: their x times their r, rounded. |x r| exceeds 127 by no more than a rounding
- * error, so nothing needs to be clamped. In a block with a value that is not finite, r is 0. The product of that value
- * is then NaN, which converts to -128. No other product gives -128, so each -128 is replaced by 0. */
+ * error, so no product needs clamping. In a block with a value that is not finite, r is 0. The product of that value is
+ * then NaN, which converts to -128. Only such products give -128, so each -128 is replaced by 0. */
 FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
     __m512i a =
         _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[0], r_a)), _mm512_cvtps_epi32(_mm512_mul_ps(x[1], r_a)));
@@ -49,9 +49,9 @@ FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
     return _mm512_maskz_mov_epi8(_mm512_cmpneq_epi8_mask(q, _mm512_set1_epi8(-128)), q);
 }
 
-/* Returns the sums of four blocks. Lane k has four numbers for block k: an unspecified one, the sum of the block
- * twice, and the sum of its first half. vpsadbw adds unsigned bytes, so 128 is added to each byte first. At the end,
- * 128 times the number of bytes in a sum is subtracted from that sum. */
+/* Returns the sums of four blocks. 128-bit lane k has four numbers for block k: an unspecified one, the sum of the
+ * block twice, and the sum of its first half. vpsadbw adds unsigned bytes, so 128 is added to each byte first. At the
+ * end, 128 times the number of bytes in a sum is subtracted from that sum. */
 FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
     __m512i sign = _mm512_set1_epi8(-128), zero = _mm512_setzero_si512();
     __m512i ab = _mm512_sad_epu8(_mm512_xor_si512(q_ab, sign), zero);
@@ -72,7 +72,7 @@ FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     __mmask16 finite = _mm512_cmplt_epu32_mask(m, _mm512_set1_epi32(0x7f800000));
     __mmask16 usual = _mm512_mask_cmpge_epu32_mask(finite, m, _mm512_set1_epi32(0x0d800000)); /* 2^-100 */
     __m512 top = _mm512_castsi512_ps(m);
-    __m512 d_r = _mm512_maskz_div_ps(usual, _mm512_mask_mov_ps(top, 0xcccc, most), /* d d r r, or zeros */
+    __m512 d_r = _mm512_maskz_div_ps(usual, _mm512_mask_mov_ps(top, 0xcccc, most), /* d d r r in each lane, or zeros */
                                      _mm512_mask_mov_ps(most, 0xcccc, top));
     __m512 r[GROUP];
     FR_UNROLLED_FOR (int k = 0; k < GROUP; k++) r[k] = _mm512_permutexvar_ps(_mm512_set1_epi32(4 * k + 2), d_r);
@@ -90,8 +90,8 @@ FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     _mm_storeu_si128((__m128i *)(void *)&q[3].d, _mm512_extracti64x2_epi64(ends, 3));
 }
 
-/* Quantizes a row, four blocks at a time. If the last group of blocks is not complete, zeros take the place of the
- * missing values; they change no maximum and no sum. */
+/* Quantizes a row, four blocks at a time. If the last group of blocks is not complete, the missing values are zeros,
+ * which change no maximum and no sum. */
 void fr_quantize_avx512(fr_qblock *q, const float *x, size_t cols) {
     for (; cols >= GROUP * BLOCK; cols -= GROUP * BLOCK, x += GROUP * BLOCK, q += GROUP) quantize_group(q, x);
     if (cols) {

@@ -12,8 +12,8 @@ FR_INLINE float largest_magnitude(const float32x4_t *x) {
     return m;
 }
 
-/* Rounds 16 values to nearest even. |x * r| exceeds 127 by no more than a rounding error, so nothing needs to be
- * clamped. */
+/* Rounds 16 values to nearest even. |x * r| exceeds 127 by no more than a rounding error, so no product needs
+ * clamping. */
 FR_INLINE int8x16_t round16(const float32x4_t *x, float r) {
     int16x8_t half[2];
     FR_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
@@ -42,8 +42,8 @@ FR_INLINE void quantize_block(fr_qblock *block, const float *values) {
     block->dsum = d * (float)block->sum;
 }
 
-/* Quantizes a row. If the last block is not complete, zeros take the place of the missing values; they change no
- * maximum and no sum. */
+/* Quantizes a row. If the last block is not complete, the missing values are zeros, which change no maximum and no
+ * sum. */
 void fr_quantize_neon(fr_qblock *q, const float *x, size_t cols) {
     for (; cols >= BLOCK; cols -= BLOCK, x += BLOCK) quantize_block(q++, x);
     if (cols) {

@@ -6,7 +6,7 @@
 
 #include "kernels/double_math.h"
 
-/* pi / 2 as a sum of three pieces of 26, 26 and 53 bits. A product of the first or second piece with an integer n <
+/* pi / 2 as the sum of three numbers of 26, 26 and 53 bits. A product of the first or second number with an integer n <
  * 2^27 is exact. */
 static const double HALF_PI_1 = 0x1.921fb50000000p+0, HALF_PI_2 = 0x1.110b460000000p-26,
                     HALF_PI_3 = 0x1.1a62633145c07p-54;
@@ -51,7 +51,7 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
     }
 }
 
-/* Returns the index of the pair that makes `rotations` rotations within the trained positions. The index is a real
+/* Returns the index of the pair that makes `rotations` full turns within the trained positions. The index is a real
  * number. */
 static double find_pair(double rotations, size_t n, double theta, double trained) {
     const double two_pi = 0x1.921fb54442d18p+2;
@@ -79,7 +79,7 @@ double fr_rope_yarn_magnitude(double factor, double weight) {
     return factor > 1 ? 0.1 * weight * fr_log_double(factor) + 1 : 1;
 }
 
-/* Returns the sine of r for |r| <= pi / 4 by its Taylor series. The first term left out is below 2e-14. */
+/* Returns the sine of r for |r| <= pi / 4 by its Taylor series. The first omitted term is below 2e-14. */
 static inline double sine_reduced(double r) {
     double square = r * r, sum = 1.0 / 6227020800;
     sum = sum * square - 1.0 / 39916800;

@@ -1,8 +1,9 @@
-/* Holds what the _scalar files share. It defines every rounding that the other instruction sets must reproduce.
+/* Holds the code that the _scalar files share. It defines every rounding that the other instruction sets must
+ * reproduce.
  *
- * In and out: single values. On x86 each _scalar file is compiled twice: plainly, so that fmaf is libm's, and with
- * -mfma -DFR_SCALAR_FMA, so that fmaf is one instruction. FR_SCALAR gives the functions of the two builds different
- * names. */
+ * In and out: single values. On x86 each _scalar file is compiled twice: once without flags, so that fmaf is libm's,
+ * and once with -mfma -DFR_SCALAR_FMA, so that fmaf is one instruction. FR_SCALAR gives the functions of the two builds
+ * different names. */
 #ifndef FR_KERNELS_SCALAR_H
 #define FR_KERNELS_SCALAR_H
 
@@ -50,8 +51,8 @@ static inline float load_bf16(const void *row, size_t i) {
     return float_of((uint32_t)half << 16);
 }
 
-/* Returns float16 value i of a row. Moving the fields to where a float32 has them leaves the exponent 112 too small.
- * The product that corrects this is exact, denormals included. */
+/* Returns float16 value i of a row. The exponent and fraction are moved to their positions in a float32, which leaves
+ * the exponent 112 too small. The product that corrects this is exact, denormals included. */
 static inline float load_f16(const void *row, size_t i) {
     uint16_t half;
     memcpy(&half, (const char *)row + i * sizeof half, sizeof half);
@@ -61,7 +62,7 @@ static inline float load_f16(const void *row, size_t i) {
     return float_of(bits_of(magnitude) | special | sign);
 }
 
-/* Adds 16 partial sums as dot's tree does. p is overwritten. */
+/* Adds 16 partial sums in the order of dot: p[i] += p[i + 8], then 4, 2 and 1. p is overwritten. */
 static inline float sum16(float *p) {
     for (size_t half = 8; half; half /= 2)
         for (size_t i = 0; i < half; i++) p[i] += p[i + half];
@@ -69,7 +70,7 @@ static inline float sum16(float *p) {
 }
 
 /* Returns the dot product that kernels.h defines. It takes 16 columns at a time, so that a compiler can vectorize the
- * loop where fmaf is an instruction. */
+ * loop if fmaf is an instruction. */
 FR_INLINE float dot(load_fn *load, const void *w, const float *x, size_t n) {
     float p[16] = {0};
     size_t i = 0;
@@ -103,8 +104,9 @@ static inline float power_of_two(uint32_t n) {
     return float_of((n - 1) << 23);
 }
 
-/* Returns e^x. The power 2^n is multiplied as two powers, one after the other. The first product is exact, so the
- * result is rounded once, denormals included. The comparisons are written so that a NaN passes through. */
+/* Returns e^x, which is 2^n times a number near 1. 2^n is multiplied as two powers, one after the other. The first
+ * product is exact, so the result is rounded once, denormals included. The comparisons are written so that a NaN passes
+ * through. */
 static inline float scalar_exp(float x) {
     x = x > FR_EXP_MAX ? FR_EXP_MAX : x;
     x = x < FR_EXP_MIN ? FR_EXP_MIN : x;
@@ -115,8 +117,8 @@ static inline float scalar_exp(float x) {
     return y * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
-/* Returns tanh(x): e / (e + 2) with the sign of x, where e = e^(2 |x|) - 1. e is computed directly, so that its
- * relative accuracy is kept near 0. */
+/* Returns tanh(x): e / (e + 2) with the sign of x, where e is exp(2 |x|) - 1. e is computed without first computing
+ * exp(2 |x|), so that it stays accurate near 0. */
 static inline float scalar_tanh(float x) {
     float a = fabsf(x);
     a = a > FR_TANH_MAX ? FR_TANH_MAX : a;

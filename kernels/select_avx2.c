@@ -7,7 +7,7 @@ FR_INLINE __m256i not_finite(__m256 x) {
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_castps_si256(x), exponent), exponent);
 }
 
-/* Returns the index of the first of n values that equals `maximum`; one of them does. */
+/* Returns the index of the first of n values that equals `maximum`. At least one value must equal it. */
 static int64_t first_equal(const float *x, size_t n, float maximum) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -19,9 +19,9 @@ static int64_t first_equal(const float *x, size_t n, float maximum) {
     return (int64_t)i;
 }
 
-/* Finds the largest value in two passes. The first pass finds the maximum, and any value that is not finite. The
- * second pass finds the first index of the maximum. The last 8 values are always taken as a whole register, even if
- * some of them were taken before. */
+/* Finds the largest value in two passes. The first pass finds the maximum, and any value that is not finite. The second
+ * pass finds the first index of the maximum. The last 8 values are always loaded as a whole register, even if some of
+ * them were in an earlier register too. */
 int64_t fr_argmax_avx2(const float *x, size_t n) {
     if (n < 8) return fr_argmax_scalar_fma(x, n);
     __m256 best = _mm256_loadu_ps(x + n - 8);

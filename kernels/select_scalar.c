@@ -11,15 +11,15 @@ int64_t FR_SCALAR(argmax)(const float *x, size_t n) {
     return (int64_t)best;
 }
 
-/* Returns true if a stands before b in the order of the result. */
+/* Returns true if a comes before b in the order of the result. */
 static inline bool before(const float *x, int32_t a, int32_t b) {
     if (x[a] > x[b] || (isnan(x[b]) && !isnan(x[a]))) return true;
     bool equal = x[a] == x[b] || (isnan(x[a]) && isnan(x[b]));
     return equal && a < b;
 }
 
-/* Moves the id at `hole` down to its place in a heap whose root is the id that comes last in the order of the
- * result. */
+/* Moves the id at `hole` down to its position in a heap. The root of the heap is the id that comes last in the order of
+ * the result. */
 static void sift_down(const float *x, int32_t *heap, size_t size, size_t hole) {
     int32_t id = heap[hole];
     for (size_t child; (child = 2 * hole + 1) < size; hole = child) {
@@ -30,7 +30,7 @@ static void sift_down(const float *x, int32_t *heap, size_t size, size_t hole) {
     heap[hole] = id;
 }
 
-/* Keeps the best k ids so far in a heap, then sorts it in place. scratch is not needed here. */
+/* Keeps the best k ids so far in a heap, then sorts the heap in place. scratch is not needed here. */
 void FR_SCALAR(topk)(const float *x, size_t n, size_t k, int32_t *ids, int32_t *scratch) {
     (void)scratch;
     for (size_t i = 0; i < k; i++) ids[i] = (int32_t)i;

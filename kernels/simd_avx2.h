@@ -1,4 +1,5 @@
-/* Holds what the _avx2 files share: short loads and stores, the tree over 16 partial sums, exp and tanh on 8 values.
+/* Holds the code that the _avx2 files share: loads and stores of fewer than 8 values, the sum of 16 partial sums, exp
+ * and tanh on 8 values.
  *
  * Two registers hold the 16 partial sums of scalar.h's dot: low has p[0..7], high has p[8..15]. When fewer than 8
  * values are left, they are copied through a buffer, because a masked load may touch the memory after them. */
@@ -36,7 +37,7 @@ FR_INLINE __m256 lane_mask(int count) {
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(count), index));
 }
 
-/* Computes y[i] = f(a[i], b[i], factor) for a register of values. b may be NULL, which stands for zeros. y may be a or
+/* Computes y[i] = f(a[i], b[i], factor) for a register of values. If b is NULL, its values are zeros. y may be a or
  * b. */
 typedef __m256 map_fn(__m256 a, __m256 b, __m256 factor);
 
@@ -47,7 +48,7 @@ FR_INLINE void map(map_fn *f, float *y, const float *a, const float *b, size_t n
     }
 }
 
-/* Adds 16 partial sums as a tree: p[i] += p[i + 8], then 4, 2, 1. */
+/* Adds 16 partial sums in the order of dot: p[i] += p[i + 8], then 4, 2 and 1. */
 FR_INLINE float sum16(__m256 low, __m256 high) {
     __m256 eight = _mm256_add_ps(low, high);
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

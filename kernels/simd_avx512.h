@@ -1,4 +1,4 @@
-/* Holds what the _avx512 files share: masks, the tree over 16 partial sums, exp and tanh on 16 values.
+/* Holds the code that the _avx512 files share: masks, the sum of 16 partial sums, exp and tanh on 16 values.
  *
  * A register holds the 16 partial sums of scalar.h's dot: lane i is p[i]. If a length is no multiple of 16, the last
  * step is masked; lanes without a value are neither read nor changed. */
@@ -20,7 +20,7 @@ FR_INLINE __m512 load_lanes(const float *x, __mmask16 mask) {
     return _mm512_maskz_loadu_ps(mask, x);
 }
 
-/* Computes y[i] = f(a[i], b[i], factor) for a register of values. b may be NULL, which stands for zeros. y may be a or
+/* Computes y[i] = f(a[i], b[i], factor) for a register of values. If b is NULL, its values are zeros. y may be a or
  * b. */
 typedef __m512 map_fn(__m512 a, __m512 b, __m512 factor);
 
@@ -35,7 +35,7 @@ FR_INLINE void map(map_fn *f, float *y, const float *a, const float *b, size_t n
     if (i < n) map_step(f, y + i, a + i, b ? b + i : NULL, factor, lanes(n - i));
 }
 
-/* Adds 16 partial sums as a tree: p[i] += p[i + 8], which leaves 8 lanes, then 4, 2, 1. */
+/* Adds 16 partial sums in the order of dot: p[i] += p[i + 8], which leaves 8 lanes, then 4, 2 and 1. */
 FR_INLINE float sum16(__m512 p) {
     __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(p), _mm512_extractf32x8_ps(p, 1));
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

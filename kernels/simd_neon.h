@@ -1,5 +1,5 @@
-/* Holds what the _neon files share, for ARMv8.0: loads and stores shorter than a register, the dot product, exp and
- * tanh on 4 values.
+/* Holds the code that the _neon files share, for ARMv8.0: loads and stores shorter than a register, the dot product,
+ * exp and tanh on 4 values.
  *
  * Four registers hold the 16 partial sums of scalar.h's dot: lane i of register c is p[4 c + i]. If a length is no
  * multiple of a step, the remainder is copied to a buffer of a whole step, in which the missing values are zeros.
@@ -38,7 +38,7 @@ FR_INLINE uint32x4_t lanes_below(size_t first, size_t count) {
     return vcltq_u32(vaddq_u32(vld1q_u32(index), vdupq_n_u32((uint32_t)first)), vdupq_n_u32((uint32_t)count));
 }
 
-/* Computes y[i] = f(a[i], b[i], factor) for a register of values. b may be NULL, which stands for zeros. y may be a or
+/* Computes y[i] = f(a[i], b[i], factor) for a register of values. If b is NULL, its values are zeros. y may be a or
  * b. */
 typedef float32x4_t map_fn(float32x4_t a, float32x4_t b, float32x4_t factor);
 
@@ -53,7 +53,7 @@ FR_INLINE void map(map_fn *f, float *y, const float *a, const float *b, size_t n
     if (i < n) map_step(f, y + i, a + i, b ? b + i : NULL, factor, n - i);
 }
 
-/* Adds 16 partial sums as a tree: p[i] += p[i + 8], then 4, 2, 1. */
+/* Adds 16 partial sums in the order of dot: p[i] += p[i + 8], then 4, 2 and 1. */
 FR_INLINE float sum16(const float32x4_t p[4]) {
     float32x4_t four = vaddq_f32(vaddq_f32(p[0], p[2]), vaddq_f32(p[1], p[3]));
     return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
@@ -68,9 +68,10 @@ FR_INLINE float32x4_t load_f32(const char *w) {
 
 enum { DOTS_MAX = 6 };
 
-/* The arguments of a product: y[r * y_stride + o] = dot(w_o, x_r) for r < rows, o < kept; w_o = w[o], x_r = x + r *
- * x_stride. rows and features are constants; rows x features <= 6, so that 24 registers hold the sums. w has
- * `features` pointers. If only `kept` of them are different weight rows, the others repeat the last one. */
+/* Holds the arguments of a product: y[r * y_stride + o] = dot(w_o, x_r) for r < rows, o < kept; w_o = w[o], x_r = x + r
+ * * x_stride. Callers pass constants as rows and features, with rows x features <= 6, so that 24 registers hold the
+ * sums. w has `features` pointers. If fewer weight rows are left, the first `kept` pointers are different and the
+ * others repeat the last one. */
 typedef struct dots_job {
     float *y;
     size_t y_stride;
@@ -95,7 +96,7 @@ FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], dots_
     }
 }
 
-/* Computes the products of a job. `width`, a constant, is the bytes of a weight. */
+/* Computes the products of a job. Callers pass a constant as `width`, which is the bytes of a weight. */
 FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
     float32x4_t p[DOTS_MAX][4] = {{{0}}};
     const char *at[4];

@@ -1,10 +1,10 @@
-/* Names the tile instructions of AMX that integer products use, as functions (Intel's manual, volume 2: LDTILECFG,
+/* Wraps the tile instructions of AMX that integer products use in functions (Intel's manual, volume 2: LDTILECFG,
  * TILEZERO, TILELOADD, TILESTORED, TDPBSSD, TDPBSUD).
  *
  * The registers have fixed roles, because an instruction names its registers as constants: tiles 0 and 1 hold sums, 4
- * and 5 rows of activations, 6 and 7 codes of weights. The sums in tile t are products of the rows in tile 4 + t and
- * the codes in tile 6 + t. tests/emulated/kernels/tiles_amx.h has functions of the same names in plain C, with which
- * tests run the same kernels on any machine. */
+ * and 5 hold rows of activations, 6 and 7 hold codes of weights. The sums in tile t are products of the rows in tile 4
+ * + t and the codes in tile 6 + t. tests/emulated/kernels/tiles_amx.h has functions of the same names in plain C, with
+ * which tests run the same kernels on any machine. */
 #ifndef FR_KERNELS_TILES_AMX_H
 #define FR_KERNELS_TILES_AMX_H
 
@@ -21,7 +21,7 @@ typedef struct fr_tile_shapes {
     uint8_t rows[16];
 } fr_tile_shapes;
 
-/* Configures the tiles of this thread. `shapes` must be a constant: gcc does not know which of its bytes the
+/* Configures the tiles of this thread. `shapes` must point to constant data: gcc does not know which of its bytes the
  * instruction reads. */
 FR_INLINE void fr_tiles_configure(const fr_tile_shapes *shapes) {
     _tile_loadconfig(shapes);
@@ -39,14 +39,14 @@ FR_INLINE void fr_tile_zero_sums(unsigned tile) {
     }
 }
 
-/* Makes the compiler store all values in memory. gcc does not know that a tile is loaded from memory, so it could
- * otherwise move a store behind the load or leave it out. */
+/* Makes the compiler store all values in memory. gcc does not know that a tile is loaded from memory. Without this call
+ * it could move a store behind the load or omit it. */
 FR_INLINE void fr_tile_settle_memory(void) {
     __asm__ volatile("" ::: "memory");
 }
 
-/* Loads the rows that are multiplied for the sums in `tile` into register 4, or 5 for tile 1. The rows are `stride`
- * bytes apart. */
+/* Loads rows into the register whose rows are multiplied for the sums in `tile`: register 4 for tile 0, and 5 for tile
+ * 1. The rows are `stride` bytes apart. */
 FR_INLINE void fr_tile_load_rows(unsigned tile, const int8_t *rows, size_t stride) {
     fr_tile_settle_memory();
     switch (tile) {
@@ -55,7 +55,8 @@ FR_INLINE void fr_tile_load_rows(unsigned tile, const int8_t *rows, size_t strid
     }
 }
 
-/* Loads the codes that are multiplied for the sums in `tile`: rows of 64 bytes, one after the other. */
+/* Loads codes into the register whose codes are multiplied for the sums in `tile`. The codes are rows of 64 bytes, one
+ * after the other. */
 FR_INLINE void fr_tile_load_codes(unsigned tile, const uint8_t *codes) {
     fr_tile_settle_memory();
     switch (tile) {

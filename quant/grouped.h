@@ -66,7 +66,7 @@ enum {
     FR_GROUPED_BITS_MAX = 8
 };
 
-/* The sizes of a matrix's tiles. They follow from the grouping of its codes and the number of its columns. */
+/* Holds the sizes of a matrix's tiles. They follow from the grouping of the codes and the number of columns. */
 typedef struct fr_grouped_tiles {
     fr_grouping form;
     size_t block_runs, runs, blocks; /* block_runs: runs of a block; runs: runs of a row; blocks: blocks of a row */
@@ -75,9 +75,9 @@ typedef struct fr_grouped_tiles {
     size_t tile_bytes;
 } fr_grouped_tiles;
 
-/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows: `form` is not
- * valid, or a tile would take more than SIZE_MAX / 2 bytes. A group must also be a whole number of runs of 32 columns,
- * unless it covers the whole row. If it is longer than 1024 columns, it must be a multiple of 1024. */
+/* Gives the sizes of tiles for rows of `cols` columns. Returns false if `form` is not valid, or if a tile would take
+ * more than SIZE_MAX / 2 bytes. A group must be a whole number of runs of 32 columns, unless it covers the whole row. A
+ * group longer than 1024 columns must be a multiple of 1024 columns. Other groups also give false. */
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
 
 /* Returns the bytes of the tiles of `rows` rows; 0 if they would be more than SIZE_MAX / 2. */
@@ -87,10 +87,10 @@ size_t fr_grouped_bytes(const fr_grouped_tiles *tiles, size_t rows);
 void fr_grouped_pack(const fr_grouped_tiles *tiles, uint8_t *tile, const fr_grouped_row *rows, size_t count,
                      size_t cols);
 
-/* A block of one row of a tile, unpacked. */
+/* Holds a block of one row of a tile, unpacked. */
 typedef struct fr_grouped_block {
     float scale, bias; /* bias: 0 without FR_OFFSET_BIAS */
-    uint8_t zero;      /* the centre with FR_OFFSET_CENTRE, 0 with FR_OFFSET_BIAS */
+    uint8_t zero;      /* the zero point; the centre with FR_OFFSET_CENTRE, 0 with FR_OFFSET_BIAS */
     uint8_t codes[FR_GROUPED_LONGEST * FR_GROUPED_RUN];
 } fr_grouped_block;
 

@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-/* A point has 8 coordinates of 2 bits, the first in the lowest bits: 0, 1, 2 stand for -1, 0, 1 (IQ1) or 8, 25, 43
- * (IQ2). */
+/* Each number is a point with 8 coordinates of 2 bits, the first in the lowest bits. The coordinates 0, 1, 2 mean -1,
+ * 0, 1 in IQ1 and 8, 25, 43 in IQ2. */
 extern const uint16_t fr_grid_iq1[2048], fr_grid_iq2_xxs[256], fr_grid_iq2_xs[512], fr_grid_iq2_s[1024];
 
-/* A point has 4 coordinates of 4 bits, the first in the lowest bits. A coordinate is 0 to 7, the index of its
- * magnitude. */
+/* Each number is a point with 4 coordinates of 4 bits, the first in the lowest bits. A coordinate is 0 to 7, the index
+ * of its magnitude. */
 extern const uint16_t fr_grid_iq3_xxs[256], fr_grid_iq3_s[512];
 
 #endif

@@ -1,9 +1,9 @@
 /* Converts between GGUF's blocks and packed tiles: see packed.h.
  *
- * In: blocks of one output feature. Out: the same bits at their places in a tile, or back. In between, a block is held
- * as a `lane`. A lane is the part of the tile that belongs to one feature: the feature's scales, and one 32-bit word
- * from each line of the tile. The tables `shapes` (from block_types.h) and `scalings` describe each type's tile. One
- * function for each type moves a block between the file's form and the lane, in both directions. */
+ * In: blocks of one output feature. Out: the same bits at their places in a tile, or back. Between file and tile, a
+ * block is held as a `lane`. A lane is the part of the tile that belongs to one feature: the feature's scales, and one
+ * 32-bit word from each line of the tile. The tables `shapes` (from block_types.h) and `scalings` describe each type's
+ * tile. One function for each type moves a block between the file's form and the lane, in both directions. */
 #include "quant/packed.h"
 
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "quant/block_types.h"
 #include "quant/grid_codes.h"
 
-/* A function that moves bits in either direction is inlined, so that each direction becomes straight-line code. */
+/* Functions that move bits in either direction are inlined, so that each direction becomes straight-line code. */
 #define FR_INLINE static inline __attribute__((always_inline))
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
@@ -69,7 +69,7 @@ size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
     return (features + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES * fr_packed_row_bytes(type, cols);
 }
 
-/* Holds one output feature of a block: its part of a tile. */
+/* Holds one output feature's part of a tile's block. */
 typedef struct lane {
     uint16_t d, m;
     uint8_t scales[2 * RUNS], mins[2 * RUNS];
@@ -120,14 +120,14 @@ FR_INLINE void move32(way direction, uint8_t *file, uint32_t *word) {
         join32(file, *word);
 }
 
-/* Moves the codes of a run whose 16 bytes are the same in the file and the tile: columns 0..15 in the low halves,
- * 16..31 in the high halves. */
+/* Moves the codes of a run whose 16 bytes are the same in the file and the tile: columns 0..15 are in the low halves of
+ * the bytes, columns 16..31 in the high halves. */
 FR_INLINE void move_codes(way direction, uint8_t *file, uint32_t *words) {
     for (size_t j = 0; j < 4; j++) move32(direction, file + 4 * j, words + j);
 }
 
-/* Moves the codes of a run that are one half of each of 32 bytes, a byte for each column. half 0: the low halves; half
- * 1: the high halves. */
+/* Moves the codes of a run that has 32 bytes, one for each column. A code is one half of its byte: the low half if
+ * `half` is 0, the high half if it is 1. */
 FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *words) {
     for (size_t j = 0; j < 4; j++) {
         uint8_t *first = file + 4 * j, *second = file + RUN / 2 + 4 * j;
@@ -141,8 +141,8 @@ FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *
     }
 }
 
-/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. The bits of the file's word g
- * become bits width * g and up in the bytes of the lane's word. */
+/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. In each byte of the lane's word,
+ * the bits of the file's word g are stored from bit width * g on. */
 FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
     uint32_t mask = width == 1 ? ONES : PAIRS;
     for (unsigned g = 0; g < count; g++)
@@ -152,7 +152,7 @@ FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned 
             join32(file + 4 * g, (*word >> width * g & mask) << shift);
 }
 
-/* Moves fifth bits: bit 4g + i of the file's word is bit g of byte i of the lane's word. */
+/* Moves the fifth bits of codes: bit 4g + i of the file's word is bit g of byte i of the lane's word. */
 FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
     uint32_t bits = direction == TAKE ? load32(file) : 0;
     for (unsigned g = 0; g < 8; g++)
@@ -185,9 +185,9 @@ FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, lane *block
     }
 }
 
-/* Moves half of an NVFP4 block of 64 columns: two scales and 32 codes. In the file, bit 7 of a scale is ignored,
- * except in two bytes: 0x7f means 0, and 0xff means 480, the number that would follow the format's largest one. In the
- * tile, 0x7f means 480. 8 bytes hold the codes of 16 columns, those of the first 8 columns in the low halves. */
+/* Moves half of an NVFP4 block of 64 columns: two scales and 32 codes. In the file, bit 7 of a scale is ignored, with
+ * two exceptions: the byte 0x7f means 0, and 0xff means 480, the number that would follow the format's largest one. In
+ * the tile, 0x7f means 480. 8 bytes hold the codes of 16 columns, those of the first 8 columns in the low halves. */
 FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *block) {
     for (size_t h = 0; h < 2; h++) {
         uint8_t *scale = file + 2 * part + h, *codes = file + 4 + 16 * part + 8 * h;
@@ -237,9 +237,9 @@ FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *bl
     move_codes(direction, file, words);
 }
 
-/* Moves the 8 scales and 8 minima of Q4_K and Q5_K. The first four scales, and the first four minima, are the low 6
- * bits of bytes of their own. The last four share bytes for their low 4 bits. Their high 2 bits are the highest bits
- * of the bytes of the first four. */
+/* Moves the 8 scales and 8 minima of Q4_K and Q5_K. The first four scales are the low 6 bits of four bytes, and the
+ * first four minima are the low 6 bits of the next four. Of the last four scales and minima, the low 4 bits of a scale
+ * and a minimum share a byte. Their high 2 bits are the highest bits of the bytes of the first four. */
 FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     for (size_t s = 0; s < 4; s++) {
         move(direction, file + s, 0, block->scales + s, 0, 6);
@@ -251,8 +251,8 @@ FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     }
 }
 
-/* Moves a block of Q4_K or Q5_K. Of every 32 bytes of codes, the low halves are one run and the high halves the next.
- * In the bytes of fifth bits, bit s of byte i belongs to column i of run s. */
+/* Moves a block of Q4_K or Q5_K. In every 32 bytes of codes, the low halves are one run and the high halves the next
+ * run. In the bytes of fifth bits, bit s of byte i belongs to column i of run s. */
 FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     bool fifths = type == FR_Q5_K;
     uint8_t *codes = file + (fifths ? 48 : 16);
@@ -266,13 +266,13 @@ FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block)
     }
 }
 
-/* Moves the 2-bit codes of a run. A byte holds a code of each of four runs, so 32 bytes hold four runs. */
+/* Moves the 2-bit codes of a run. A byte holds one code of each of four runs, so 32 bytes hold four runs. */
 FR_INLINE void move_pairs(way direction, uint8_t *file, unsigned run, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, file + run / 4 * RUN + h * 16, run % 4 * 2, 2, 4, words + h);
 }
 
-/* Moves a block of Q6_K. For each 128 columns, 64 bytes have the low 4 bits (runs 0 and 1 in low halves, 2 and 3 in
- * high halves), and 32 bytes have two high bits for each run. */
+/* Moves a block of Q6_K. For each 128 columns, 64 bytes have the low 4 bits: runs 0 and 1 in the low halves of the
+ * bytes, runs 2 and 3 in the high halves. 32 more bytes have the two high bits of each of the four runs. */
 FR_INLINE void q6_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 192;
     for (unsigned run = 0; run < RUNS; run++) {
@@ -323,7 +323,7 @@ FR_INLINE void pairs_of_codes(way direction, uint8_t *codes, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, codes + h * 16, 0, 2, 4, words + h);
 }
 
-/* Moves a block of IQ1, IQ2 or IQ3, by way of an array with one byte for each column. */
+/* Moves a block of IQ1, IQ2 or IQ3. An array with one byte for each column is the intermediate form. */
 FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) fr_grid_take(type, file, &block->d, codes, block->scales);
@@ -353,7 +353,7 @@ FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_
     if (direction == PUT) *byte = (uint8_t)((sum * 256 + 242) / 243);
 }
 
-/* Moves the digits of TQ1_0 (twice = 2) or PTQ1_0 (twice = 1). */
+/* Moves the digits of all bytes of a block. twice: 2 for TQ1_0, 1 for PTQ1_0, whose block is half as long. */
 FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes, size_t twice) {
     size_t first = 16 * twice, second = 8 * twice, last = 2 * twice;
     for (size_t i = 0; i < first; i++) move_digits(direction, file + i, 5, codes + i, first);
@@ -363,7 +363,8 @@ FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes, size_t t
     for (size_t i = 0; i < last; i++) move_digits(direction, file + i, 4, codes + i, last);
 }
 
-/* Moves a block of TQ1_0 (twice = 2) or PTQ1_0 (twice = 1), by way of an array with one byte for each column. */
+/* Moves a block of TQ1_0 or PTQ1_0. An array with one byte for each column is the intermediate form. twice: 2 for
+ * TQ1_0, 1 for PTQ1_0. */
 FR_INLINE void digits_block(way direction, uint8_t *file, lane *block, size_t twice) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) all_digits(direction, file, codes, twice);
@@ -377,8 +378,8 @@ FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 64, &block->d);
 }
 
-/* Moves a block of any type. One block of the file may become several blocks of the tile; `part` is then the index of
- * the tile's block among them. */
+/* Moves a block of any type. If one block of the file becomes several blocks of the tile, `part` is the index of the
+ * tile's block among them. */
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
     case FR_Q1_0:
@@ -419,7 +420,7 @@ FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first,
     move(direction, high, s % 2 * 4 + 2, second, 4, 2);
 }
 
-/* Moves the scales that follow d and m in the tile; returns the address after their rows. */
+/* Moves the scales that follow d and m in the tile. Returns the address of the first byte after them. */
 FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t feature, lane *block) {
     uint8_t *own = rows + feature;
     switch (kind) {
@@ -488,8 +489,8 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
 
 /* ------------------------------------------------------------------------------------------------------ whole tiles */
 
-/* Clears a lane. Its words are cleared only as far as the type uses them. gcc would turn one call for all words into a
- * string instruction, which takes longer than these few stores. */
+/* Clears the words of a lane that its type uses, and everything before them. gcc would turn one call for all words into
+ * a string instruction, which takes longer than these few stores. */
 FR_INLINE void clear(fr_dtype type, lane *block) {
     memset(block, 0, offsetof(lane, words));
     for (size_t run = 0; run < shapes[type].runs; run++)
@@ -524,8 +525,8 @@ FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size
         }
 }
 
-/* pack_tile is compiled once for each type, because loading a model waits for it: a core of a Zen 5 then packs 16 GB/s
- * of Q4_0 instead of 0.65, and 3.1 of Q4_K instead of 1.8. */
+/* pack_tile is compiled separately for each type, because loading a model waits for it. A core of a Zen 5 then packs 16
+ * GB/s of Q4_0 instead of 0.65, and 3.1 GB/s of Q4_K instead of 1.8. */
 void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features, size_t cols) {
 #define PACK(id, word, ...) \
     case id: pack_tile(id, tile, rows, row_bytes, features, cols); break;

@@ -1,12 +1,12 @@
-/* Packs weights in the layouts that integer matmul kernels read: 16 outputs side by side, usually in as many bytes as
- * in the file. Two kinds of types take more, because their columns get a code each: IQ1 to IQ3, which store points of
- * a grid, and TQ1_0 and PTQ1_0, which store digits.
+/* Packs weights in the layouts that integer matmul kernels read: 16 outputs side by side. Most types take as many bytes
+ * as in the file. Types whose columns do not have codes of their own in the file get them here and take more: IQ1 to
+ * IQ3, which store points of a grid, and TQ1_0 and PTQ1_0, which store base-3 digits.
  *
  * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows of a matrix ("features"),
- * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. If
- * features is not a multiple of 16, the last tile's missing rows are zero bytes. One output is one SIMD lane of 32
- * bits. A line of 64 bytes is a zmm, two ymm or four NEON registers of features 0..15. Lane o of a line holds four
- * values of feature o whose columns are neighbours ("group" g of a run of 32: columns 4g to 4g + 3).
+ * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. If features
+ * is not a multiple of 16, the last tile's missing rows are zero bytes. One output is one SIMD lane of 32 bits. A line
+ * of 64 bytes is a zmm, two ymm or four NEON registers of features 0..15. Lane o of a line holds four values of feature
+ * o whose columns are neighbours ("group" g of a run of 32: columns 4g to 4g + 3).
  *
  * d, m, dmin are the file's 16-bit floats, one for each feature. Byte (o, i) is byte 4 * o + i of a line. The layouts
  * of codes in lines are:
@@ -17,6 +17,8 @@
  *
  *     "pairs" (128 bytes, 32 columns x 2 bits): 2 lines; bits 2j, 2j + 1 of byte (o, i) of line h are column
  *         16h + 4j + i
+ *
+ * The layouts of blocks in tiles are, with x | y << n for a byte that has y from bit n on and x below:
  *
  *     type      a block of a tile, in this order
  *     Q8_0      d[16], 8 lines: byte (o, i) of line g is column 4g + i, stored as value + 128
@@ -40,20 +42,20 @@
  *               then for each run: pairs
  *     Q3_K      d[16], scales as in Q4_K, but with the scale of a run's first half instead of a scale and that of its
  *               second half instead of a minimum; then for each run: thirds (third bits, laid out as fifths), pairs
- *     IQ3_XXS   d[16], scales, then for each run: codes (fr_code_values: a coordinate, and the highest bit negates)
- *     IQ3_S     the same
+ *     IQ3_XXS   d[16], scales, then for each run: codes (indices of fr_code_values; the highest bit is the sign)
  *               scales (64 bytes): 4 rows: byte o of row t is scale 2t | scale 2t + 1 << 4
- *     IQ2_XXS   d[16], scales as in IQ3, then for each run: thirds (1: minus), pairs (a coordinate)
- *     IQ2_XS    d[16], scales (128 bytes): 8 rows as in IQ3, for 16 scales; then as IQ2_XXS
- *     IQ2_S     the same
+ *     IQ3_S     as IQ3_XXS
+ *     IQ2_XXS   d[16], scales as in IQ3_XXS, then for each run: thirds (1: minus), pairs (a coordinate)
+ *     IQ2_XS    d[16], scales (128 bytes): 8 rows as in IQ3_XXS, for 16 scales; then as IQ2_XXS
+ *     IQ2_S     as IQ2_XS
  *     IQ1_S     as IQ2_XXS; thirds are 1 if the delta is negative
  *     IQ1_M     as IQ2_XS; thirds as in IQ1_S
  *     TQ2_0     d[16], for each run: pairs
- *     TQ1_0     the same
+ *     TQ1_0     as TQ2_0
  *     Q2_0      d[16], for each of 2 runs: pairs
  *     Q1_0      d[16], for each of 4 runs: a line of bits (as fifths)
  *     PQ2_0     d[16], for each of 4 runs: pairs
- *     PTQ1_0    the same
+ *     PTQ1_0    as PQ2_0
  *     NVFP4     2 rows of 16 scales (bytes; row h scales columns 16h .. 16h + 15), codes; a file's block of 64 columns
  *               is two of a tile. A scale is an E4M3 number without a sign: 0 to 0x7e, and 0x7f for the file's 0xff. So
  *               its bits shifted left by 7 are a float16 of 2^-8 times the number. */
@@ -83,11 +85,11 @@ void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_
 /* Unpacks row `feature` (0 to 15) of a tile to the bytes that GGUF stores. */
 void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feature, size_t cols);
 
-/* A block of one output feature, unpacked from a tile. Parts that its type does not have are zero. */
+/* Holds a block of one output feature, unpacked from a tile. Parts that its type does not have are zero. */
 typedef struct fr_block_parts {
-    uint16_t d, m;      /* d, m: float16 bits. For K types m is dmin; for MXFP4 d is the exponent byte. */
-    uint8_t scales[16]; /* used: 16 for Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M, Q6_K (signed); 2 for NVFP4; 8 for others */
-    uint8_t mins[16];   /* used: 16 for Q2_K, 8 for others */
+    uint16_t d, m;      /* float16 bits; for K types m is dmin, for MXFP4 d is the exponent byte */
+    uint8_t scales[16]; /* 16 are used by Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M and Q6_K (signed), 2 by NVFP4, 8 by others */
+    uint8_t mins[16];   /* 16 are used by Q2_K, 8 by others */
     uint8_t codes[256]; /* unsigned, as the tile stores them: neither offset nor table is applied */
 } fr_block_parts;
 

@@ -1,5 +1,5 @@
 /* Calls kernels under a tool that counts instructions. Under callgrind (the script `count`), each kernel that this
- * machine can run is called once. Under perf stat (`perf_stat`), one kernel is called as often as requested.
+ * machine can run is called once. Under perf stat (the script `perf_stat`), one kernel is called as often as requested.
  *
  * In: nothing, or a kernel's name and a number of calls. Out: a line for each kernel: its name, its shape, and its
  * number of blocks of 32 values. In a single call, products have 4 rows and 64 features of 1536 columns, and attention
@@ -16,7 +16,7 @@
  * features. BLOCK: number of values in a block. */
 enum { ROWS = 4, THREADS = 96, BLOCK = 32 };
 
-/* Allocates memory that begins and ends at cache lines, so that it shares none with other data. */
+/* Allocates whole cache lines, so that the memory shares no cache line with other data. */
 static void *take(size_t bytes) {
     size_t lines = (bytes + 64) / 64;
     void *memory = aligned_alloc(64, lines * 64);
