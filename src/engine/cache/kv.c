@@ -48,7 +48,8 @@ static fr_status check_rows(const char *what, fr_dtype type, size_t width) {
                    what, fr_kv_type_word(fr_kv_type_index(type)), fr_dtype_block(type), width);
 }
 
-/* Latent values are read from the keys' rows, so only the keys' type is checked for them. */
+/* Checks the type of values only where values are stored. Latent values are not stored: they are read from the keys'
+ * rows. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
     for (size_t i = 0; i < count; i++) {
         size_t latent = shapes[i].latent;
@@ -70,14 +71,15 @@ fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_t
 
 /* ----------------------------------------------------------------------------------------------------------- layout */
 
-enum { LINE = 64 }; /* bytes; in a page, the rows of each layer begin at a multiple of this */
+enum { LINE = 64 }; /* bytes; within a page, the rows of each layer begin at a multiple of this number */
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Places a layer's rows after those that are already in the page. *page, the bytes of the page, grows by the rows of
- * the heads that this rank keeps; *whole grows by the rows of all heads. */
+/* Places a layer's rows after the rows of earlier layers in the page. *page is the page's size in bytes so far, and
+ * grows by the rows of the heads that this rank keeps. *whole is the size that the page would have with all heads, and
+ * grows by the rows of all heads. */
 static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *page, size_t *whole) {
     fr_kv_rows rows = {.at = *page, .type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
     *page += round_up(layer->heads * FR_KV_PAGE * rows.bytes, LINE);
@@ -85,15 +87,15 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
     return rows;
 }
 
-/* Gives how many positions before a forward's last row the sliding layers must hold, so that each of the forward's
- * rows finds its whole window. The number is rounded up to whole pages. 0: sliding layers hold all positions. */
+/* Gives how many positions before a forward's last row the sliding layers must hold, so that each row of the forward
+ * finds its whole window. The number is rounded up to whole pages. Gives 0 if sliding layers hold all positions. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
     size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
     return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Gives how many pages of a kind one timeline needs at most. Sliding layers need pages for kv->keeps positions, and
- * one more page, in which the last position lies. */
+/* Gives the most pages of a kind that one timeline needs. Sliding layers need pages for kv->keeps positions, and one
+ * more page for the last position. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
@@ -105,11 +107,11 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
 
-/* Chooses the number of pages of each kind: enough for all timelines. If sizes->bytes is given, the pages of both
- * kinds together must fill these bytes. So the numbers of both kinds are then scaled by the same factor. */
+/* Chooses the number of pages of each kind, which is enough for all timelines. If sizes->bytes is given, the pages of
+ * both kinds together must fill these bytes. The numbers of both kinds are then scaled by the same factor. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
-    double all = 0, fewest = 0; /* fewest: the share of a kind's pages that one timeline needs, for the kind where this
-                                 * share is larger */
+    double all = 0, fewest = 0; /* fewest: one timeline needs some share of the pages of each kind; this is the larger
+                                 * of these shares */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
         size_t number = sizes->timelines * tables * table_pages(kv, kind);
@@ -130,7 +132,7 @@ size_t fr_kv_window(const fr_kv_shape *shapes, size_t count) {
     return widest;
 }
 
-/* Reserves a layer's part in each page of its kind, after the parts of earlier layers. */
+/* Reserves a layer's part in each page of the layer's kind, after the parts of earlier layers. */
 static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types types) {
     fr_kv_kind kind = shape->window && kv->window ? FR_KV_SLIDING : FR_KV_FULL;
     size_t *page = &kv->page_bytes[kind], *whole = &kv->whole_bytes[kind], latent = shape->latent;
@@ -146,8 +148,8 @@ static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types 
     return layer;
 }
 
-/* A rank that keeps no heads of a kind still counts its pages, because all ranks must have the same number. Such a
- * page takes one cache line, because pages are identified by their addresses. */
+/* A rank that keeps no heads of a kind still counts pages of this kind, because all ranks must have the same number of
+ * pages. Each of these pages takes one cache line, because a page is identified by its address. */
 static void take_pools(fr_kv *kv, fr_arena *arena, const fr_kv_sizes *sizes) {
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
     choose_page_counts(kv, sizes);
@@ -225,8 +227,8 @@ size_t fr_kv_pool_bytes(const fr_kv *kv) {
 
 /* --------------------------------------------------------------------------------------------------------- claiming */
 
-/* Makes sure that no other timeline holds this block's page, so that this one may write there. If a page is shared and
- * has accepted rows, the timeline gets a copy. */
+/* Makes this timeline the only holder of a block's page, so that the timeline may write there. If another timeline also
+ * holds the page, and the page has accepted rows, this timeline gets a copy. */
 static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
     fr_kv_pages *pages = &kv->pages[kind];
     uint8_t *page = kv->table[kind][block];

@@ -9,30 +9,33 @@
 enum {
     BLOCK = FR_KV_PAGE,
     NONE = 0,       /* node 0 is the root, which has no block */
-    ALIKE_MAX = 16, /* the most nodes in one hash chain; chance alone does not make more, as there are twice as many
-                     * chains as nodes */
+    ALIKE_MAX = 16, /* the most nodes in one hash chain. There are twice as many chains as nodes, so a chain does not
+                     * grow this long by chance */
 };
 
 struct fr_kv_node {
     int32_t ids[BLOCK];
-    uint32_t count; /* ids of the node's positions; a tail with a drafter's pairs also has the id after them */
-    uint32_t run;   /* positions whose rows are in the node's pages; a tail has fewer than BLOCK, and no children */
+    uint32_t count; /* number of ids in `ids`: one for each of the node's positions. If drafters have pairs, a tail also
+                     * has the id after its positions */
+    uint32_t run;   /* positions whose rows are in the node's pages. A tail is a node with fewer than BLOCK of them and
+                     * without children */
     fr_kv_digest digest;
-    uint8_t *pages[FR_KV_KINDS]; /* the target's pages of the block; NULL: the node doesn't hold that page */
-    /* each drafter's page of this block; the last pair in the page (pairs.h) depends on the next block's first id */
+    uint8_t *pages[FR_KV_KINDS]; /* the target's pages of the block; NULL: the node doesn't hold a page of that kind */
+    /* each drafter's page of this block. The last pair (pairs.h) in such a page depends on the first id of the next
+     * block */
     uint8_t *drafter[FR_KV_DRAFTERS];
-    /* each drafter's page of the parent's block, whose last pair depends on this block's first id */
+    /* each drafter's page of the parent's block. The last pair in such a page depends on the first id of this block */
     uint8_t *before[FR_KV_DRAFTERS];
     uint32_t parent, next; /* next: the next node in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
     uint32_t children, timelines, depth; /* children: number of child nodes; timelines: number of timelines in the node;
                                           * depth: number of blocks from the root to the node's end */
-    uint32_t points; /* counts the ends of prompts and the branches that have this block in their window */
+    uint32_t points; /* counts the ends of prompts, and the branches, whose window includes this block */
     bool ends_prompt;
     uint64_t used[FR_KV_UNUSED];  /* [FR_KV_LEAVES]: time when the last timeline left the node; [FR_KV_WINDOWS]: time
                                    * when the last timeline left the node's sliding page */
     uint32_t place[FR_KV_UNUSED]; /* index of the node in each heap; 0: the node is not in that heap */
-    uint32_t aside;               /* the next leaf in the list of leaves taken out of the heap */
+    uint32_t aside;               /* the next leaf in the list of leaves that are out of the heap during a search */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- layout */
@@ -60,21 +63,21 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv) {
     *path = (fr_kv_path){.nodes = fr_arena_take(arena, kv->blocks, sizeof *path->nodes)};
 }
 
-/* Returns true if there is a page for every drafter in the set, in which bit i stands for drafter i. */
+/* Returns true if there is a page for every drafter in a set. drafters: the set; bit i stands for drafter i. */
 static bool has_all(uint8_t *const pages[FR_KV_DRAFTERS], unsigned drafters) {
     for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
         if (drafters >> i & 1 && !pages[i]) return false;
     return true;
 }
 
-/* Gives the set of drafters that have a cache; drafter i is bit i. */
+/* Gives the set of drafters that have a cache. Bit i of the set stands for drafter i. */
 static unsigned set_of(fr_kv *const *drafters) {
     unsigned set = 0;
     for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++) set |= (drafters[i] != NULL) << i;
     return set;
 }
 
-/* Gives the drafter with this pool; FR_KV_DRAFTERS: the pool is not a drafter's. */
+/* Gives the number of the drafter whose pool this is. Gives FR_KV_DRAFTERS if the pool is not a drafter's. */
 static size_t drafter_with(const fr_kv_prefixes *p, const fr_kv_pages *pool) {
     size_t i = 0;
     while (i < FR_KV_DRAFTERS && p->drafter[i] != pool) i++;
@@ -94,7 +97,7 @@ static bool goes_before(const fr_kv_prefixes *p, fr_kv_unused which, uint32_t n,
     return kept == other_kept ? a->used[which] < b->used[which] : other_kept;
 }
 
-/* Moves a node up or down the heap, from this place on, until the heap is in order. */
+/* Moves a node up or down the heap, from index `at` on, until the heap is in order. */
 static void sift(fr_kv_prefixes *p, fr_kv_unused which, size_t at, uint32_t n) {
     const fr_kv_heap *heap = &p->unused[which];
     for (; at > 1 && goes_before(p, which, n, heap->nodes[at / 2]); at /= 2) put(p, which, at, heap->nodes[at / 2]);
@@ -119,7 +122,8 @@ static bool is_unused(const fr_kv_prefixes *p, fr_kv_unused which, const fr_kv_n
     return page && !fr_kv_page_shared(&p->pages[FR_KV_SLIDING], page);
 }
 
-/* Puts a node whose use has changed into a heap of unused nodes, moves it within the heap, or takes it out. */
+/* Updates the place of a node in a heap of unused nodes after the node's use has changed. The node is added to the
+ * heap, moved within it, or taken out. */
 static void settle(fr_kv_prefixes *p, fr_kv_unused which, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
     if (n == NONE) return;
@@ -141,8 +145,8 @@ static uint32_t *chain_of(const fr_kv_prefixes *p, uint32_t parent, const int32_
     return &p->first[hash & (p->buckets - 1)];
 }
 
-/* Finds the child for the content's next block. If there is none, returns NONE and sets *chain to the hash chain to
- * which such a child must be added; NULL if that chain is full. */
+/* Finds the child of a node for the content's next block. If there is no such child, returns NONE and sets *chain to
+ * the hash chain to which the child must be added. *chain is NULL if that chain is full. */
 static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, uint32_t **chain) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth, alike = 0;
     const int32_t *ids = content.ids + block * BLOCK;
@@ -163,9 +167,10 @@ static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content
     return look_up(p, parent, content, &chain);
 }
 
-/* Adds `change` (1 or -1) to the `points` of this block and of some blocks before it. A prompt that shares the text up
- * to this block goes on at the block's end or at its last position. Its first row there sees these blocks through its
- * sliding window, so the sliding pages of blocks with points are worth keeping. */
+/* Adds `change` (1 or -1) to the `points` of this block and of the blocks before it that are in a sliding window. A
+ * prompt that shares the text up to this block continues at the block's end or at the block's last position. The first
+ * row of the prompt's new text reads these blocks through its sliding window. So the sliding pages of blocks with
+ * points are worth keeping. */
 static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
     for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {
@@ -174,8 +179,8 @@ static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     }
 }
 
-/* Counts how many ids of the block are the same in a text of `count` ids, from the block's first one on. Gives 0 if
- * the pictures differ, because then all rows differ. */
+/* Counts the leading ids of a block that a text of `count` ids has too. Gives 0 if the pictures differ, because then
+ * all rows differ. */
 static size_t shared_ids(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count) {
     const fr_kv_node *node = &p->nodes[n];
     size_t block = node->depth - 1, most = fr_smaller(node->count, count - block * BLOCK), shared = 0;
@@ -210,8 +215,9 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* Returns true if a prompt can begin at the point. The prompt must have all ids before the point, and also the id at
- * the point if a drafter's pairs need that. The caller has checked the ids before the point's node. */
+/* Returns true if a prompt can begin at this point. The prompt must have all ids before the point. If a drafter's pairs
+ * need the id at the point, the prompt must have that id too. The caller has checked the ids before the point's
+ * node. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      unsigned drafters) {
     const fr_kv_node *node = &p->nodes[point->node];
@@ -220,7 +226,7 @@ static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_co
            shared_ids(p, point->node, content, count) >= ids;
 }
 
-/* Looks at all points in this node's children and gives the farthest one from which the prompt can begin. NULL if
+/* Looks at all points in a node's children and gives the farthest one at which the prompt can begin. Gives NULL if
  * there is none. */
 static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count,
                                unsigned drafters) {
@@ -232,8 +238,8 @@ static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_c
     return best;
 }
 
-/* Finds the farthest point from which the prompt can begin; NULL if there is none. If the prompt has a drafter, each
- * block after the first must still hold the drafter's page of the block before it. */
+/* Finds the farthest point at which the prompt can begin. Gives NULL if there is none. If the prompt has a drafter,
+ * each block after the first must still hold the drafter's page of the block before it. */
 static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters) {
     fr_kv_point *found = NULL;
     for (uint32_t n = NONE;;) {
@@ -267,8 +273,8 @@ static bool is_in(const fr_kv_point *point, const uint8_t *page) {
     return point->node != NONE && point->states == page;
 }
 
-/* Returns true if all but `others` of the page's holders are points. Several points may have the same page: if texts
- * branch off at one position, each branch has a point there. */
+/* Returns true if points hold the page and only `others` further holders do. Several points may hold the same page: if
+ * texts branch off at one position, each branch has a point there. */
 static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
     size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
     for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
@@ -280,8 +286,9 @@ static void drop_points_with(fr_kv_prefixes *p, const uint8_t *page) {
         if (is_in(&p->points[i], page)) drop_point(p, &p->points[i]);
 }
 
-/* Chooses the point to give up. Only points whose page no timeline holds can be given up. Among them spare ones come
- * first, and then the one unused for the longest time. NULL if there is none. */
+/* Chooses the point that is given up next. A point whose page a timeline holds cannot be given up. Spare points are
+ * given up first. Among equals, the point that was unused for the longest time is given up first. Gives NULL if there
+ * is none. */
 static const fr_kv_point *point_to_drop(const fr_kv_prefixes *p) {
     const fr_kv_point *first = NULL;
     for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
@@ -312,15 +319,17 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     uint32_t *link = &p->nodes[node->parent].first_child;
     while (*link != n) link = &p->nodes[*link].sibling;
     *link = node->sibling;
-    if (is_tail(node)) return; /* a tail is in no hash chain: it is searched for only among its parent's children */
+    /* A tail is in no hash chain, because a tail is searched for only among its parent's children. */
+    if (is_tail(node)) return;
     link = chain_of(p, node->parent, node->ids, &node->digest);
     while (*link != n) link = &p->nodes[*link].next;
     *link = node->next;
 }
 
-/* Updates the parent of a node that is removed. gave: the drafters whose page of the parent's block came from this
- * node. If the parent has other children, the parent drops these pages, because it must not hold a page that none of
- * its children has. The next timeline that enters one of the children gives the parent a page again (hold_before). */
+/* Updates the parent of a node that is being removed. gave: the set of drafters whose page of the parent's block came
+ * from this node. If the parent has other children, the parent drops these pages, because it must not hold a page that
+ * none of its children has. The next timeline that enters one of the children gives the parent a page again
+ * (hold_before). */
 static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, unsigned gave) {
     fr_kv_node *parent = &p->nodes[node->parent];
     if (node->parent == NONE) return;
@@ -351,8 +360,8 @@ static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     p->free = n;
 }
 
-/* Gives an empty node. If none is free, the leaf that was unused for the longest time is removed. NONE if a timeline
- * ends in each leaf. */
+/* Gives an empty node. If no node is free, the leaf that was unused for the longest time is removed. Gives NONE if
+ * timelines end in all leaves. */
 static uint32_t free_node(fr_kv_prefixes *p) {
     if (p->free == NONE && p->fresh < p->capacity) return p->fresh++;
     if (p->free == NONE && p->unused[FR_KV_LEAVES].count) remove_node(p, p->unused[FR_KV_LEAVES].nodes[1]);
@@ -361,7 +370,8 @@ static uint32_t free_node(fr_kv_prefixes *p) {
     return n;
 }
 
-/* Adds a child: the content's next `count` ids, of which the first `run` have been run. NONE if there is no room. */
+/* Adds a child whose ids are the content's next `count` ids. The first `run` of these ids have been run. Returns NONE
+ * if there is no room. */
 static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count, size_t run) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
     uint32_t n = free_node(p);
@@ -379,7 +389,8 @@ static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content cont
     return n;
 }
 
-/* Removes the tails that this node replaces because it has all their ids. The tails' points become the node's. */
+/* Removes the tails that this node replaces because it has all their ids. The points of these tails now belong to the
+ * node. */
 static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     const fr_kv_node *node = &p->nodes[n];
     for (uint32_t c = p->nodes[node->parent].first_child, next; c != NONE; c = next) {
@@ -394,8 +405,8 @@ static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     }
 }
 
-/* Gives the child for the content's next block, and adds it if necessary. The timeline now counts as one of the
- * timelines in the child. NONE if there is no room. */
+/* Gives the child for the content's next block, and adds this child if there is none. The timeline then counts as one
+ * of the child's timelines. Gives NONE if there is no room. */
 static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
@@ -412,7 +423,7 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
 
 /* -------------------------------------------------------------------------------------------------- giving up pages */
 
-/* Returns true if this pool gets a free page when the leaf is removed, because nothing else holds that page. */
+/* Returns true if removing the leaf frees a page of this pool, because nothing else holds that page. */
 static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_pages *pool) {
     size_t drafter = drafter_with(p, pool);
     const uint8_t *pages[] = {node->pages[FR_KV_FULL], NULL};
@@ -422,8 +433,8 @@ static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_p
     return false;
 }
 
-/* Finds, among the leaves whose removal frees a page, the one that was unused for the longest time; NONE if there is
- * none. Leaves that free no page are taken out of the heap for the search. */
+/* Among the leaves whose removal frees a page, finds the one that was unused for the longest time. Returns NONE if
+ * there is none. Leaves that free no page are taken out of the heap during the search. */
 static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES];
     uint32_t aside = NONE, n = NONE;
@@ -437,9 +448,9 @@ static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     return n;
 }
 
-/* Frees a page of the pool, if possible. A sliding page is given up alone. For other pools a leaf is removed, with all
- * its pages. A drafter's pages may be held by inner nodes as well, so for a drafter's pool more leaves are removed
- * until a page becomes free. */
+/* Frees a page of the pool, if possible. In the pool of sliding layers, a single page is given up. In any other pool, a
+ * leaf is removed with all its pages. A drafter's pages may be held by inner nodes as well. So for a drafter's pool,
+ * more leaves are removed until a page becomes free. */
 static void reclaim(void *context, fr_kv_pages *pool) {
     fr_kv_prefixes *p = context;
     const fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES], *windows = &p->unused[FR_KV_WINDOWS];
@@ -493,20 +504,21 @@ void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
 
 /* ---------------------------------------------------------------------------------------------------- find and take */
 
-/* Gives the index of the first block from which on all blocks, up to this one, have their sliding pages. */
+/* Finds the first block of an unbroken run of blocks that ends with node n and in which every block has its sliding
+ * page. Gives this block's index. */
 static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     size_t from = p->nodes[n].depth;
     for (; n != NONE && p->nodes[n].pages[FR_KV_SLIDING]; n = p->nodes[n].parent) from--;
     return from;
 }
 
-/* Returns true if a node still has all kinds of pages that a prompt needs to begin at the node's end. */
+/* Returns true if a node still has all pages that a prompt needs to begin at the node's end. */
 static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, unsigned drafters) {
     if (p->window && !node->pages[FR_KV_SLIDING]) return false;
     return has_all(node->drafter, drafters) && (node->parent == NONE || has_all(node->before, drafters));
 }
 
-/* Gives the position up to which a prompt can use a node's pages; 0: it can't use them. */
+/* Gives the position up to which a prompt can use a node's pages. Gives 0 if the prompt can't use them. */
 static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, unsigned drafters) {
     const fr_kv_node *node = &p->nodes[n];
     size_t shared = shared_ids(p, n, content, count), pair = drafters != 0;
@@ -514,8 +526,8 @@ static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, 
     return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - pair, node->run), count - 1);
 }
 
-/* Finds the node that lets the prompt begin at the highest position, and gives that position in *found. NONE, and 0,
- * if no node can be used. */
+/* Finds the node that lets the prompt begin at the highest position, and stores that position in *found. If no node can
+ * be used, gives NONE and stores 0. */
 static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters,
                           size_t *found) {
     uint32_t n = NONE, best = NONE;
@@ -567,7 +579,7 @@ static void hold_page(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind)
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Gives each drafter's cache its page of a block. pages: the drafters' pages of the block, which a node of the tree
+/* Lets each drafter's cache hold its page of a block. pages: the drafters' pages of the block, which a node of the tree
  * holds. */
 static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, size_t block,
                                uint8_t *const pages[FR_KV_DRAFTERS]) {
@@ -575,8 +587,8 @@ static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, 
         if (drafters[i]) fr_kv_pages_hold(p->drafter[i], drafters[i]->table[FR_KV_FULL] + block, &pages[i], 0, 1);
 }
 
-/* Gives the drafters' caches their pages of the parent's block, which this node holds in node->before. If the parent
- * holds no such page of its own block any more, the parent gets this page too. */
+/* Lets each drafter's cache hold its page of the parent's block, which this node keeps in node->before. If the parent
+ * no longer holds a drafter's page of its own block, the parent gets this page too. */
 static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *drafters) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
     if (!drafters || node->parent == NONE) return;
@@ -587,7 +599,7 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *draft
 }
 
 /* Enters all blocks before the frontier's block into the timeline's path. The timeline copies the pages of the
- * frontier's block before it writes there, so it need not keep that block's node. */
+ * frontier's block before it writes there, so the path need not contain that block's node. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters, fr_kv_content content,
                          size_t length) {
     unsigned set = set_of(drafters);
@@ -618,7 +630,8 @@ void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *
 
 /* -------------------------------------------------------------------------------------------------------------- add */
 
-/* Makes the node and the timeline hold the same page: the node's if it has one, otherwise the timeline's. */
+/* Makes a node and a timeline hold the same page. If the node has a page, the timeline gets it; otherwise the node gets
+ * the timeline's page. */
 static void share_page(fr_kv_pages *pool, uint8_t **held, uint8_t **own) {
     if (!*own) return;
     if (!*held) {
@@ -636,8 +649,8 @@ static void share_kind(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Shares a drafter's page of a block. Also shares the drafter's page of the block before, which is complete now that
- * this block's first id is known. */
+/* Makes a node and a drafter's cache hold the same page of a block. Does the same with the drafter's page of the block
+ * before, which is complete now that this block's first id is known. */
 static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_kv *drafter, size_t block) {
     fr_kv_pages *pool = p->drafter[which];
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
@@ -665,8 +678,8 @@ static size_t least_length(size_t length, fr_kv *const *drafters) {
     return length;
 }
 
-/* Marks the node at which a prompt ends once the path has reached it. With a drafter that may be later: a node is
- * added only when its pairs are complete. */
+/* Marks the node at which a prompt ends, once the path has reached that node. With a drafter this may happen after the
+ * prompt has been run, because a node is added only when its pairs are complete. */
 static void mark_prompt(fr_kv_prefixes *p, fr_kv_path *path) {
     if (path->prompt == 0 || path->length < path->prompt) return;
     uint32_t end = path->nodes[path->prompt - 1];
@@ -687,14 +700,15 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
-        remove_tails(p, n); /* tails go first, because a page has only one owner, which may have been a tail so far */
+        remove_tails(p, n); /* tails go first: a page has only one owner in the tree, and a tail may have owned this
+                             * page until now */
         share_block(p, n, kv, drafters, block);
     }
     mark_prompt(p, path);
 }
 
-/* Finds the shortest child that begins with all ids of a text's last, incomplete block and that has all pages for
- * these ids. Gives NONE if there is no such child. */
+/* Finds a node that can replace a text's last, incomplete block: the shortest child that begins with all ids of this
+ * block and has all pages for them. Gives NONE if there is no such child. */
 static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
                                size_t count, size_t run, unsigned drafters) {
     uint32_t best = NONE;
@@ -713,7 +727,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     if (end <= first + (set != 0) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    /* If a node already holds the page, nothing is to be done, because the page has not been written since that node
+    /* If a node already holds the page, nothing needs to be done, because the page has not been written since that node
      * got it. */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;

@@ -12,8 +12,8 @@ static size_t slot_size(const fr_recurrent_shape *shape) {
     return shape->channels + shape->gates;
 }
 
-/* Places a layer after the earlier layers in a page. *page: the floats of the page so far, to which the layer's floats
- * are added. */
+/* Places a layer after the earlier layers in a page. *page is the number of floats in the page so far, and grows by the
+ * layer's floats. */
 static fr_recurrent_layer place_layer(const fr_recurrent_shape *shape, size_t *page) {
     fr_recurrent_layer layer = {.shape = *shape, .state_at = *page};
     size_t kept = shape->heads - shape->before - shape->behind;
@@ -34,7 +34,7 @@ size_t fr_recurrent_position_bytes(const fr_recurrent_shape *shapes, size_t coun
     return bytes;
 }
 
-/* Lays out the layers, one after the other in a page, and takes the timeline's own rings from the arena. */
+/* Places the layers one after the other in a page. Takes the rings of this timeline from the arena. */
 static void take_layers(fr_recurrent *r, fr_arena *arena) {
     size_t page = 0;
     r->layers = fr_arena_take(arena, r->count, sizeof *r->layers);
@@ -113,8 +113,9 @@ void fr_recurrent_reset(fr_recurrent *r) {
     r->at = r->certain = r->points = 0;
 }
 
-/* Copies the convolution's last inputs before r->at between the ring and a page. The ring's decays and betas are not
- * copied: the page's states already contain them, and later rows bring their own. */
+/* Copies the convolution's last inputs before position r->at from the ring to a page, or from the page to the ring.
+ * Decays and betas in the ring are not copied. The page's states already contain their effect, and later rows bring
+ * their own. */
 static void copy_history(const fr_recurrent *r, const fr_recurrent_layer *layer, uint8_t *page, bool to_page) {
     const fr_recurrent_shape *shape = &layer->shape;
     float *history = (float *)page + layer->history_at;
@@ -130,7 +131,8 @@ uint8_t *fr_recurrent_page(const fr_recurrent *r) {
     return r->at ? r->base : NULL;
 }
 
-/* Sets the position of the base, and fills the rings with the inputs in its page. */
+/* Sets the position of the base (recurrent.h), and fills the rings with the inputs that are stored in the base's
+ * page. */
 static void stand_at(fr_recurrent *r, size_t position) {
     r->at = r->certain = position;
     for (size_t i = 0; i < r->count; i++) copy_history(r, &r->layers[i], r->base, false);

@@ -11,8 +11,9 @@
 #include "src/engine/families/families.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Lets every layer read keys and values of the target: those of the target's last layer of the same kind (sliding or
- * full) that owns some. The layer's heads must fit that cache. */
+/* Lets every layer of the assistant read keys and values from the target's cache. A layer reads those of the last
+ * target layer that has the same kind (sliding or full) and writes keys and values. The heads of both layers must fit
+ * each other. */
 static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         fr_attention_spec *a = &trunk->spec.layer[i].attention;
@@ -39,7 +40,7 @@ static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *
 
 #define SPELLINGS 4
 
-/* The names of a tensor: the published one, and those in GGUF of llama.cpp, AtomicChat and ik_llama.cpp. */
+/* The names of a tensor: the published name, and the names in GGUF files of llama.cpp, AtomicChat and ik_llama.cpp. */
 typedef struct names {
     const char *published, *gguf[SPELLINGS];
 } names;
@@ -53,8 +54,8 @@ static const names centroids = {"masked_embedding.centroids.weight",
 static const names ordering = {"masked_embedding.token_ordering",
                                {"masked_embd_ordering", "mtp.token_ordering.weight", "mtp_token_ordering.weight"}};
 
-/* Gives the name by which the file stores a tensor. If the file has no such tensor, gives the first of its possible
- * names. */
+/* Gives the name by which the file stores a tensor. If the file has none of the tensor's names, gives the first of
+ * them. */
 static const char *spelled(const fr_weights *weights, const names *tensor) {
     if (!weights->files->gguf) return tensor->published;
     for (size_t i = 0; i < SPELLINGS && tensor->gguf[i]; i++)
@@ -62,7 +63,7 @@ static const char *spelled(const fr_weights *weights, const names *tensor) {
     return tensor->gguf[0];
 }
 
-/* Reads the width of the target's hidden rows, and gives the key that it was read from. */
+/* Reads the width of the target's hidden rows. Also gives the key of the metadata that holds this width. */
 static fr_status read_backbone(const fr_checkpoint *files, const char **key, int64_t *backbone) {
     static const char *const keys[] = {".embedding_length_out", ".n_embd_backbone", ".backbone_embedding_length"};
     *key = "backbone_hidden_size";
@@ -76,8 +77,8 @@ static fr_status read_backbone(const fr_checkpoint *files, const char **key, int
 
 /* ---------------------------------------------------------------------------------------------------- centroid head */
 
-/* Reads whether the head has centroids. If it has, also reads how many clusters there are (one for each centroid), and
- * how many of them a step scores. */
+/* Reads whether the head has centroids, which are means of clusters of ids. If it has, also reads the number of
+ * clusters, and how many clusters a step scores. */
 static fr_status read_head(fr_weights *weights, int64_t vocab, bool *ordered, int64_t *clusters, int64_t *top) {
     const fr_checkpoint *files = weights->files;
     if (!files->gguf) {
@@ -120,8 +121,8 @@ static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t voca
     return true;
 }
 
-/* Reads the ordering of the ids, which must be a permutation. ik_llama.cpp stores another tensor under this name, the
- * cluster of each id, which is accepted as well. All else is refused. */
+/* Reads the order in which the head stores the ids, which must be a permutation of all ids. ik_llama.cpp stores the
+ * cluster of each id under the same name; such a tensor is accepted as well. Anything else is refused. */
 static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weights) {
     const char *name = spelled(weights, &ordering), *path = weights->files->path;
     const int32_t *values;
@@ -146,7 +147,8 @@ static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weight
     return status;
 }
 
-/* Opens the centroids and the ordering of the ids by clusters. A packed head has its rows in that order. */
+/* Opens the centroids, and the list that orders the ids by clusters. A packed head has its rows in the order of this
+ * list. */
 static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_weights *weights) {
     bool ordered;
     int64_t clusters, top;
@@ -166,9 +168,9 @@ static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_w
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-/* Checks that the two vocabularies have the same size. If a GGUF drafter says which ids are its special tokens, checks
- * that the target has the same special tokens. The tokens' texts are not compared, because the drafter's file need not
- * contain them. */
+/* Checks that drafter and target have vocabularies of the same size. If a GGUF drafter says which ids are its special
+ * tokens, checks that the target has the same special tokens. The tokens' texts are not compared, because the drafter's
+ * file need not contain them. */
 static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_model *target) {
     const fr_checkpoint *files = weights->files;
     if (vocab != target->trunk.spec.vocab)
@@ -262,8 +264,8 @@ const char *fr_assistant_name(const fr_assistant *assistant, const char *publish
     return NULL;
 }
 
-/* Writes the keys as llama.cpp does for a plain head, with a key that says that the head has no centroids; or as
- * AtomicChat does for a head with centroids. */
+/* Writes the keys of an assistant to a GGUF file. If the head has no centroids, the keys are those of llama.cpp, and
+ * one of them says that there are no centroids. If the head has centroids, the keys are those of AtomicChat. */
 fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_gguf_writer *writer) {
     const fr_trunk_spec *s = &a->trunk.spec;
     bool k_eq_v = false;

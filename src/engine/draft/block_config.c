@@ -1,11 +1,12 @@
 /* Reads the configuration of block drafters: see block.h.
  *
- * A folder of z-lab's has the layers' keys at the top of config.json and the drafter's other keys below
- * "dflash_config". Folders of DSpark have all keys at the top, or the drafter's other keys below "dspark_config". The
- * speculators library has the layers' keys in transformer_layer_config and all others at the top. Its folders are
- * recognized by speculators_model_type, because they use z-lab's names of architectures but number the target's layers
- * by their inputs. Muse-Glimmer's own drafter has all keys at the top, and takes its vocabulary from the target. Keys
- * of GGUF are llama.cpp's. */
+ * Folders of drafters put their keys in different places:
+ *     z-lab           the layers' keys at the top of config.json, the drafter's other keys below "dflash_config"
+ *     DSpark          all keys at the top, or the drafter's other keys below "dspark_config"
+ *     speculators     the layers' keys in transformer_layer_config, all others at the top
+ *     Muse-Glimmer's  all keys at the top; the vocabulary is the target's
+ * The speculators library uses z-lab's names of architectures, but numbers the target's layers by their inputs. So its
+ * folders are recognized by the key speculators_model_type. Keys of GGUF are llama.cpp's. */
 #include "src/engine/draft/block.h"
 
 #include <stdlib.h>
@@ -28,9 +29,9 @@ const char *fr_block_word(fr_block_kind kind) {
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Default sizes of a block drafter's layers. The layers attend to positions after their own as well as before. Most
- * families refuse such layers by the first row of fr_size_keys (is_causal). fr_family_block accepts them, so its table
- * begins after that row. */
+/* Default sizes of a block drafter's layers. These layers attend to positions before and after their own position. Most
+ * families refuse such layers by the first row of fr_size_keys (is_causal). fr_family_block accepts these layers, so
+ * its table of keys begins after that row. */
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 151936, .hidden = 4096, .layers = 5, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
@@ -63,8 +64,8 @@ const fr_family fr_family_block = {.architectures = (const char *const[]){"dflas
                                    .shape = fr_layers_alike,
                                    .names = &fr_block_names};
 
-/* Reads the configuration of the layers. text: in a folder, the JSON object with the layers' keys. muse: the folder is
- * of Muse-Glimmer's own drafter. */
+/* Reads the configuration of the layers. text: in a folder, the JSON object with the layers' keys. muse: the folder
+ * contains Muse-Glimmer's own drafter. */
 static fr_status read_layers(fr_block_config *c, const json_t *text, bool muse, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_source source = {.root = text,
@@ -80,8 +81,8 @@ static fr_status read_layers(fr_block_config *c, const json_t *text, bool muse, 
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* The JSON objects of a drafter's config.json. The drafter's own keys may be in config.json itself or in an object
- * within it; the layers' keys need not be in the same object. */
+/* The JSON objects of a drafter's config.json. The drafter's own keys are in config.json itself, or in an object within
+ * config.json. The layers' keys may be in another object. */
 typedef struct folder {
     const json_t *root, *text;
     json_t *below;
@@ -89,8 +90,8 @@ typedef struct folder {
     bool speculators, muse; /* muse: Muse-Glimmer's own drafter */
 } folder;
 
-/* Returns the JSON object that has this key: the object within config.json if it has the key, otherwise config.json
- * itself. */
+/* Returns the JSON object that has this key. If the object within config.json has the key, this object is returned,
+ * otherwise config.json itself. */
 static const json_t *holder(const folder *f, const char *key) {
     const json_t *value = json_object_get(f->below, key);
     return value && !json_is_null(value) ? f->below : f->root;
@@ -139,8 +140,8 @@ static fr_status open_folder(fr_block_config *c, folder *f, const fr_weights *we
     return type ? fr_fail(FR_UNBUILT, "%s: speculators_model_type \"%.40s\" is not built", where, type) : FR_OK;
 }
 
-/* Spreads the layers evenly from the second layer to the third from the end, rounding half to even; a single layer is
- * the middle one. */
+/* Spreads the layers evenly between the second layer and the third layer from the end. Numbers are rounded to the
+ * nearest integer, and halves to the even one. A single layer is the middle one. */
 fr_aux_layers fr_block_spread_layers(size_t count, size_t targets) {
     fr_aux_layers layers = {.count = count, .layer = {targets / 2 + 1}};
     for (size_t i = 0; count > 1 && i < count; i++) {
@@ -151,8 +152,8 @@ fr_aux_layers fr_block_spread_layers(size_t count, size_t targets) {
     return layers;
 }
 
-/* Reads which of the target's layers the drafter taps. aux_layers has the numbers of the layers whose inputs are read;
- * z-lab's list numbers the layers whose outputs are read. */
+/* Reads which layers of the target the drafter reads. aux_layers has the numbers of the layers whose inputs are read.
+ * z-lab's list has the numbers of the layers whose outputs are read. */
 static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *target) {
     const char *key = f->speculators ? "aux_hidden_state_layer_ids" : "target_layer_ids";
     const json_t *list = json_object_get(holder(f, key), key);
@@ -187,10 +188,11 @@ static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *
     return FR_OK;
 }
 
-/* Reads which layers slide. A window counts where use_sliding_window is on, as in transformers' Qwen3 configuration,
- * or use_swa below dflash_config. Without layer_types the layers from max_window_layers on slide, as they do in that
- * configuration. In Muse-Glimmer's own drafter the window always counts, all layers slide unless layer_types says
- * otherwise, and a row sees sliding_window positions besides its own in either direction. */
+/* Reads which layers slide. A window has an effect if use_sliding_window is on, as in transformers' Qwen3
+ * configuration, or if use_swa is on below dflash_config. If there are no layer_types, the layers from
+ * max_window_layers on slide, also as in the Qwen3 configuration. Muse-Glimmer's own drafter differs: its window always
+ * has an effect, all its layers slide if layer_types does not say which, and a row sees sliding_window positions before
+ * and after its own position. */
 static fr_status read_sliding(fr_block_config *c, const folder *f) {
     const fr_source source = {.text = f->text, .where = where};
     size_t layers = c->spec.trunk.layers, first;
@@ -211,9 +213,9 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
 }
 
 /* Reads whether the rows of a block see later rows. In Muse-Glimmer's own drafter they always do. In z-lab's folders
- * one key may say this for all layers. The speculators library's classes give all rows of a block the same window
- * (c->sight.shared), and without a window layers that slide are like the others. These classes have trained the
- * drafters in the library's own folders, and every DSpark drafter. */
+ * one key may say this for all layers. The classes of the speculators library give all rows of a block the same window
+ * (c->sight.shared). If these classes have no window, sliding layers are like full layers. These classes have trained
+ * every DSpark drafter, and the drafters in folders of the library's own form. */
 static fr_status read_sight(fr_block_config *c, const folder *f) {
     bool flag;
     FR_TRY(read_sliding(c, f));
@@ -298,8 +300,9 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the size of the target's vocabulary: the number of rows of a table that has a row for each id. Without such a
- * table the size is the target's own, or without a target the number of tokens that the file lists. */
+/* Reads the size of the target's vocabulary. It is the number of rows of a table that has a row for each id, if the
+ * file has such a table. Otherwise it is the size that the target itself has. If there is no target either, it is the
+ * number of tokens that the file lists. */
 static fr_status gguf_vocab(fr_block_config *c, const fr_weights *weights, const fr_model *target) {
     static const char *const tables[] = {"token_embd.weight", "markov_w1.weight", "selector_predecessor.weight"};
     const fr_gguf_value *tokens = fr_gguf_find(weights->files->gguf, "tokenizer.ggml.tokens");
@@ -327,8 +330,8 @@ static fr_status gguf_taps(fr_block_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Reads what a block's rows see. llama.cpp's converter doesn't write `causal` for Muse-Glimmer's own drafter, so
- * without this key the file of a drafter for such a target has the meaning of the published folder. */
+/* Reads what a block's rows see. For Muse-Glimmer's own drafter, llama.cpp's converter doesn't write `causal`. So if a
+ * drafter for such a target lacks this key, its file means the same as the published folder. */
 static fr_status gguf_sight(fr_block_config *c, const fr_gguf *gguf, const fr_model *target) {
     static const char pattern[] = ".attention.sliding_window_pattern";
     int64_t slides[FR_LAYERS_MAX] = {0};
@@ -371,8 +374,8 @@ static fr_status gguf_kind(fr_block_config *c, const fr_weights *weights) {
     const fr_tensor *confidence = fr_tensors_find(&weights->files->tensors, "conf_proj.weight");
     const fr_tensor *bias = fr_tensors_find(&weights->files->tensors, "conf_proj.bias");
     size_t width = confidence ? confidence->shape[confidence->dims - 1] : 0;
-    c->confidence = confidence || bias; /* if there is only one of the two tensors, binding the other one fails with a
-                                         * line that names it */
+    c->confidence = confidence || bias; /* if only one of the two tensors exists, binding fails with a line that names
+                                         * the missing one */
     c->confidence_sees_draft = width != c->spec.trunk.hidden;
     return FR_OK;
 }

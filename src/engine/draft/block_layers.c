@@ -1,6 +1,7 @@
 /* Runs the rows of block drafters: see block.h.
  *
- * A layer runs in these phases, with a barrier between any two. Only DFlash2 has the phases in brackets:
+ * A layer runs in these phases, with a barrier between any two. Only DFlash2 has the phases in brackets. `rows` are
+ * phases in which threads divide the rows; in `features` they divide the outputs of a product:
  *
  *     rows       normed = input_norm(x)
  *     [features  kernels = kernel(normed)
@@ -12,7 +13,7 @@
  *     ...        out = feed-forward of these (ffn.c)
  *     rows       x += out [or convolution 1 of out]
  *
- * A convolution reads rows that other threads have made, so each has a barrier before it. */
+ * A convolution reads rows that other threads have made, so there is a barrier before each convolution. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -83,15 +84,15 @@ void fr_block_run_context(const fr_team *team, const fr_block_rows *rows, const 
 
 /* ------------------------------------------------------------------------------------------------------------ block */
 
-/* Returns the row that is `back` rows before row r of the batch; NULL if that row is not in the same block. */
+/* Returns the row that is `back` rows before row r of the batch. Returns NULL if that row is not in the same block. */
 static const float *row_before(const fr_activations *a, const float *rows, size_t r, size_t back) {
     size_t hidden = a->trunk->spec.hidden;
     if (back > r || a->batch.rows[r - back].timeline != a->batch.rows[r].timeline) return NULL;
     return rows + (r - back) * hidden;
 }
 
-/* Computes y, one side of a convolution at row r: the sum over taps t, in ascending order, of (base + kernel) times
- * the row that is t rows before r. */
+/* Computes y, the result of one side of a convolution at row r. Tap t multiplies the row that is t rows before by (base
+ * + kernel), and y is the sum over t in ascending order. */
 static void convolve_row(const fr_block_rows *rows, const fr_activations *a, const float *base, size_t side,
                          const float *from, size_t r, float *y) {
     const fr_block_config *c = &rows->net->config;
@@ -106,9 +107,9 @@ static void convolve_row(const fr_block_rows *rows, const fr_activations *a, con
     }
 }
 
-/* Computes a convolution's kernels, and applies the convolution's side 0, the one for the input, to the normed rows.
- * The result is the input of the next products. The normed rows must be prepared. On return, each row is complete for
- * the thread that owns it. */
+/* Computes the kernels of a convolution, and applies side 0 of the convolution to the normed rows. The result is the
+ * input of the next products. The normed rows must be prepared. On return, each row is complete for the thread that
+ * owns it. */
 static void convolve_input(const fr_team *team, const fr_block_rows *rows, const fr_activations *a,
                            const fr_block_conv *conv) {
     size_t hidden = a->trunk->spec.hidden, begin, end;
@@ -124,8 +125,8 @@ static void convolve_input(const fr_team *team, const fr_block_rows *rows, const
     }
 }
 
-/* Adds the output of attention or feed-forward to the stream, after side 1 of its convolution if it has one. Begins
- * with a barrier. */
+/* Adds the output of attention or feed-forward to the residual stream. If there is a convolution, its side 1 is applied
+ * to the output first. Begins with a barrier. */
 static void join(const fr_team *team, const fr_block_rows *rows, const fr_activations *a, const fr_block_conv *conv,
                  const float *bias) {
     size_t hidden = a->trunk->spec.hidden, begin, end;
@@ -173,7 +174,7 @@ static void run_layer(const fr_team *team, const fr_block_rows *rows, const fr_a
     join(team, rows, &a, ffn, layer->ffn.down_bias);
 }
 
-/* Writes the embedding of row r of the batch to the stream. */
+/* Writes the embedding of row r of the batch to the residual stream. */
 static void embed(const fr_block_rows *rows, const fr_activations *a, size_t r) {
     const fr_block_net *net = rows->net;
     const fr_block_config *c = &net->config;

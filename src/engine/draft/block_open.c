@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The tensors outside of the layers. z-lab's names of codebooks don't end in ".weight". Muse-Glimmer's own drafter has
- * names with "encoder.". */
+/* The tensors outside of the layers. z-lab's names of codebooks don't end in ".weight". The names of Muse-Glimmer's own
+ * drafter contain "encoder.". */
 typedef enum own {
     FC,
     CONTEXT_NORM,
@@ -58,20 +58,20 @@ static const struct {
   conv_kernels[FR_BLOCK_PARTS] = {{"attention_conv.kernel_projection.weight", "attn_conv_proj.weight"},
                                   {"mlp_conv.kernel_projection.weight", "ffn_conv_proj.weight"}};
 
-/* Tensors that are not read: the map from the target's ids to the drafter's, and copies of tables and of a norm that
- * the target has too. */
+/* Tensors that are not read: the map from the target's ids to the drafter's, and copies of the target's tables and of
+ * one of its norms. */
 static const char *const extras[] = {"t2d", "model.t2d", "*rotary_emb.inv_freq", "verifier_*", NULL};
 static const fr_tensor_name model_names[] = {FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
                                              {0}};
 const fr_tensor_naming fr_block_names = {
     .model = model_names, .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}, .extras = extras};
 
-/* Gives the prefix of all published names: "model." in some files, none in others. */
+/* Gives the prefix of all published names. It is "model." in some files and empty in others. */
 static const char *prefix_of(const fr_weights *weights) {
     return !weights->files->gguf && fr_weights_has_any(weights, "model.") ? "model." : "";
 }
 
-/* Returns the name under which the files have a tensor, or the first name that it may have. */
+/* Returns the name by which the files have a tensor. If they have none of the tensor's names, returns the usual one. */
 static const char *name_of(const fr_weights *weights, own which) {
     if (weights->files->gguf) return own_names[which].gguf;
     const char *other = own_names[which].other;
@@ -83,7 +83,8 @@ static bool has(const fr_weights *weights, own which) {
     return name && fr_weights_has(weights, prefix_of(weights), name);
 }
 
-/* Returns the part of a name after "layers.N.", and gives N; NULL if the name does not begin in this way. */
+/* Splits a name that begins with "layers.N.": returns the rest of the name and gives N. Returns NULL for any other
+ * name. */
 static const char *of_layer(const char *published, size_t *layer) {
     char *end;
     if (strncmp(published, "layers.", 7) != 0 || published[7] < '0' || published[7] > '9') return NULL;
@@ -149,7 +150,7 @@ static fr_status bind_layers(fr_block_net *net, fr_weights *weights) {
     return FR_OK;
 }
 
-/* Binds the drafter's table of ids and its head, or takes the target's head. */
+/* Binds the drafter's table of ids and its head. If the drafter has no head, takes the target's head. */
 static fr_status bind_ends(fr_block_net *net, fr_drafter *drafter) {
     const fr_block_config *c = &net->config;
     fr_weights *weights = &drafter->weights;
@@ -165,7 +166,7 @@ static fr_status bind_ends(fr_block_net *net, fr_drafter *drafter) {
     return FR_OK;
 }
 
-/* Binds DFlash2's selector and DSpark's two heads. */
+/* Binds the tensors by which drafts are chosen: DFlash2's selector, and DSpark's bias and confidence head. */
 static fr_status bind_choice(fr_block_net *net, fr_weights *weights) {
     const fr_block_config *c = &net->config;
     size_t hidden = net->trunk.spec.hidden, vocab = net->trunk.spec.vocab;

@@ -1,15 +1,16 @@
-/* mtp: drafts with the Gemma 4 assistant.
+/* The method `mtp` with a Gemma 4 assistant as drafter.
  *
- * In: the last accepted id of each timeline, the target's hidden row before it, the target's KV. Out: a chain of
- * drafts for each timeline.
+ * In: the last accepted id of each timeline, the target's hidden row before this id, the target's keys and values. Out:
+ * a chain of drafts for each timeline.
  *
- * A step has a row for each timeline whose chain goes on. For a timeline of L ids of which the target has run L - 1:
- *     x = pre([embedding of the id in the target's table ; hidden])          the first hidden is the target's, of L - 2
- *     x through the assistant's layers: queries only, rotary position L - 1 at every step, over the target's KV of
- *         positions 0 .. L - 2 (sliding layers: the last window + 1 of them)
+ * A step has one row for each timeline whose chain goes on. Let a timeline have L ids, of which the target has run L -
+ * 1:
+ *     x = pre([embedding of the id in the target's table ; hidden])      the first hidden is the target's row of L - 2
+ *     x through the assistant's layers: queries only, rotary position L - 1 at every step, over the target's keys and
+ *         values of positions 0 .. L - 2 (sliding layers: the last window + 1 of them)
  *     n = norm(x);  draft = argmax of the head over n;  next hidden = post(n)
- * The centroid head scores the clusters first, then only the head rows of the `top` best clusters' ids. Source:
- * transformers 5.17, gemma4_assistant; the width of the window is as that code computes it. */
+ * A head with centroids first scores the clusters. Then only the head rows for the ids of the `top` best clusters are
+ * computed. Source: transformers 5.17, gemma4_assistant; the width of the window is as that code computes it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,24 +21,26 @@
 #include "src/engine/draft/draft_choice.h"
 #include "src/engine/layers/parts.h"
 
-/* The memory of all chains. Nothing in it is kept between proposals. There is room for a row of each session of the
- * engine; in a step, the chains that still go on have the first rows. */
+/* The memory of all chains. Nothing in this memory is kept between proposals. There is room for a row of each session
+ * of the engine. In a step, the first rows are those of the chains that still go on. */
 typedef struct mtp {
     const fr_drafter *drafter;
     fr_activations *activations;
-    fr_proposal **going; /* [sessions] the proposals whose chains are not ended yet */
-    fr_row *rows;        /* [sessions] rows at the position after the target's keys and values; they read these keys
-                          * and values */
+    fr_proposal **going; /* [sessions] the proposals whose chains still go on */
+    fr_row *rows;        /* [sessions] one row for each chain, at the position after the target's keys and values, which
+                          * the row reads */
     fr_kv **timelines;   /* [sessions] the target's cache for each entry of `rows` */
     float *input;        /* [sessions, 2 * backbone] embedding and hidden row of each chain */
-    /* [sessions, vocab] scores of all ids; with centroids [sessions, top * cluster_size], the scores of `ids` */
+    /* [sessions, vocab] the scores of all ids; if there are centroids, [sessions, top * cluster_size] the scores of
+     * `ids` */
     float *scores;
     float *centroid_scores; /* [sessions, clusters] scores of the clusters */
     int32_t *chosen;        /* [sessions, top] the best clusters of each row */
-    int32_t *scratch;       /* [sessions, clusters] room for finding the best clusters */
-    /* [sessions, top * cluster_size] ids that are scored, cluster by cluster, each cluster's in ascending order */
+    int32_t *scratch;       /* [sessions, clusters] memory for finding the best clusters */
+    /* [sessions, top * cluster_size] the ids that are scored, cluster by cluster; the ids of a cluster are in ascending
+     * order */
     int32_t *ids;
-    float *tiles; /* [threads, tiles_width(a)] scores of the whole tiles in which a cluster lies */
+    float *tiles; /* [threads, tiles_width(a)] the scores of all ids of the tiles in which a cluster lies */
 } mtp;
 
 typedef struct assistant_draft {
@@ -45,8 +48,8 @@ typedef struct assistant_draft {
     mtp *workspace;
 } assistant_draft;
 
-/* Gives the width of the tiles in which a cluster lies. A cluster may begin and end within a tile, so there is room
- * for one more FR_FEATURE_UNIT at each end. */
+/* Gives the width of the tiles in which a cluster lies. A cluster may begin and end within a tile, so the width
+ * includes one more FR_FEATURE_UNIT at each end. */
 static size_t tiles_width(const fr_assistant *a) {
     return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }
@@ -89,8 +92,8 @@ static fr_draft *assistant_open(const fr_drafter *drafter, fr_arena *arena, cons
     return &place->base;
 }
 
-/* Scores the ids of one cluster for row r, by rows [first, first + cluster_size) of a head that has its rows in the
- * clusters' order. The head is read in whole tiles. */
+/* Scores the ids of one cluster for row r. The head's rows are in the clusters' order, so the cluster's rows are rows
+ * [first, first + cluster_size) of the head. The head is read in whole tiles. */
 static void score_sorted(const fr_team *team, const mtp *m, const fr_activations *activations, size_t r, size_t first,
                          float *scores) {
     const fr_assistant *a = m->drafter->net;
@@ -105,8 +108,8 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_activations
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
-/* Scores the ids of one cluster for row r: those from ordering[first] on. A packed head may have its rows in the
- * clusters' order, so that these rows lie side by side. */
+/* Scores the ids of one cluster for row r. The cluster's ids begin at ordering[first]. In a packed head the rows may be
+ * in the clusters' order; then the rows of a cluster follow each other. */
 static void score_cluster(const fr_team *team, const mtp *m, const fr_activations *activations, size_t r, size_t first,
                           float *scores) {
     const fr_assistant *a = m->drafter->net;
@@ -127,7 +130,7 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
         }
 }
 
-/* Applies the head to the normed rows: it scores all ids, or the ids of each row's best clusters. */
+/* Computes the scores of the normed rows: the scores of all ids, or only of the ids in each row's best clusters. */
 static void score(const fr_team *team, mtp *m, const fr_activations *activations) {
     const fr_assistant *a = m->drafter->net;
     const fr_kernels *k = activations->kernels;
@@ -154,8 +157,8 @@ static void score(const fr_team *team, mtp *m, const fr_activations *activations
     }
 }
 
-/* Runs one step of all chains, with the whole team. Row by row, `input` has [embedding ; hidden] before the step and
- * the next hidden row after it. */
+/* Runs one step of all chains on the whole team. Before the step, each row of `input` has [embedding ; hidden]; after
+ * the step it has the next hidden row. */
 static void step(void *context, const fr_team *team) {
     mtp *m = context;
     const fr_assistant *a = m->drafter->net;
@@ -186,7 +189,7 @@ static fr_scores scores_of(const mtp *m, size_t r) {
     return (fr_scores){.logits = m->scores + r * count, .ids = a->clusters ? m->ids + r * count : NULL, .count = count};
 }
 
-/* Adds the next draft to row r's proposal; returns true if the proposal's chain goes on. */
+/* Adds the next draft to row r's proposal. Returns true if the proposal's chain goes on. */
 static bool take_draft(const mtp *m, size_t r) {
     const fr_scores scores = scores_of(m, r);
     const fr_model *target = m->drafter->target;
@@ -194,8 +197,8 @@ static bool take_draft(const mtp *m, size_t r) {
     return fr_draft_choice_add(m->going[r], &scores, &scorer);
 }
 
-/* Adds a draft to each proposal of a step. Gives the number of chains that go on; their rows are moved to the
- * front. */
+/* Adds a draft to each proposal of a step. Returns the number of chains that go on, and moves the rows of these chains
+ * to the front. */
 static size_t take_drafts(mtp *m) {
     size_t rows = m->activations->batch.count, going = 0, hidden = m->drafter->target->trunk.spec.hidden;
     for (size_t r = 0; r < rows; r++) {
@@ -272,7 +275,7 @@ static void assistant_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-/* Every proposal starts from the target's own rows, so the method needs no begin and no commit. */
+/* Every proposal starts from the target's own rows, so the method needs neither begin nor commit. */
 const fr_draft_method fr_draft_assistant = {
     .name = "mtp",
     .reads = fr_is_assistant,

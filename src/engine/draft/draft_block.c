@@ -1,19 +1,19 @@
-/* dflash, dflash2, dspark: draft with a block drafter: see block.h.
+/* The methods `dflash`, `dflash2` and `dspark`, whose drafters are block drafters (block.h).
  *
- * In: timelines, and the target's rows as it runs them. Out: the drafts of a block for each timeline.
+ * In: timelines, and the target's rows when the target runs them. Out: the drafts of a block for each timeline.
  *
  * The drafter's cache (drafter_cache.h) holds context: keys and values of the positions that the target has run. A
- * proposal first adds the rows that are new, and then runs the block. The block's keys and values lie after the
- * context, and the next round's overwrite them. So a rejected block leaves nothing.
+ * proposal first adds the context of new positions, and then runs the block. The block's keys and values lie after the
+ * context, and the block of the next round overwrites them. So a rejected block leaves no trace.
  *
- * If fr_proposal.depth is below the block's size, the block has only that many masks, as in the published code. A
- * round may also want fewer drafts because the text ends, or because more rows are not worth their time. The block is
- * then still run whole: its cost hardly depends on the number of masks, and the drafts are better with as many masks
- * as in training.
+ * If fr_proposal.depth is below the block's size, the block has only that many masks, as in the published code. A round
+ * may want fewer drafts than `depth`, because the text ends or because more rows are not worth their time. The block is
+ * then still run whole. Its cost hardly depends on the number of masks, and the drafts are better with as many masks as
+ * in training.
  *
- * Sessions of an engine work in one workspace. If sessions propose together, their blocks go side by side through the
- * layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft depends on
- * the preceding draft. */
+ * Sessions of an engine work in one workspace. If sessions propose together, their blocks are run together through the
+ * layers and the head. Then each session chooses its drafts row by row, because DFlash2 and DSpark choose a draft
+ * depending on the preceding draft. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +27,16 @@
 #include "src/engine/families/architecture.h"
 #include "src/engine/layers/parts.h"
 
-/* The most rows that are scored together; each has a row of scores as wide as the vocabulary. */
+/* The most rows that are scored together. Each of them has a row of scores that is as wide as the vocabulary. */
 enum { SCORED_ROWS = 64 };
 
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_block_net *net;
-    fr_kv kv; /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
+    fr_kv kv; /* this cache has the layout of the sessions' caches, and the pages of all of them; no session uses it as
+               * its own */
     fr_block_rows rows;
-    fr_kv **timelines;         /* [sessions] the cache of each block in `asks` */
+    fr_kv **timelines;         /* [sessions] for each block in `asks`, the cache of its session */
     struct block *asks;        /* [sessions] the blocks of the proposals that are run together */
     size_t scored;             /* the most rows that are scored together */
     float *heads;              /* [scored, hidden] the rows that are scored */
@@ -43,10 +44,11 @@ typedef struct workspace {
     float *selected;           /* [scored, rank] DFlash2: the selector's products of the rows */
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] the scores of best_ids */
-    int32_t *best_ids, *order; /* best_ids: [top_k] a row's best ids; order: [candidates] room for sorting */
+    int32_t *best_ids, *order; /* best_ids: [top_k] a row's best ids; order: [candidates] memory for sorting */
     float *befores, *biases;   /* DSpark: befores [sessions, rank] has the code of each session's last draft; biases
-                                * [sessions, candidates] has the biases that follow from these codes */
-    float *row;                /* [rank] DFlash2: the code of the id before a row, times the row's selector */
+                                * [sessions, candidates] has the biases that are computed from these codes */
+    float *row;                /* [rank] DFlash2: the code of the id before a row, multiplied by the selector's product
+                                * of the row */
     fr_learned_head learned;
 } workspace;
 
@@ -61,7 +63,7 @@ typedef struct state {
 typedef struct block {
     state *of;
     fr_proposal *proposal;
-    fr_followed_rows context; /* the target's new rows, to be run as context */
+    fr_followed_rows context; /* the target's new rows, which are run as context */
     size_t count;             /* rows of the block */
     size_t scored;            /* index of the block's first scored row among all scored rows */
 } block;
@@ -75,7 +77,7 @@ static const int32_t *ids_of(const workspace *w) {
     return w->drafter->head.ids ? w->drafter->head.ids : w->net->ids;
 }
 
-/* Counts the rows at the beginning of a block that score no draft. */
+/* Counts the rows at the beginning of a block that don't score a draft. */
 static size_t unscored(const fr_block_net *net) {
     return net->config.from_anchor ? 0 : 1;
 }
@@ -87,7 +89,7 @@ static size_t most_drafts(const fr_block_net *net) {
 
 /* ---------------------------------------------------------------------------------------------------------- context */
 
-/* New rows of context that the team runs. */
+/* New rows of context, which the team runs. */
 typedef struct context_run {
     const fr_block_rows *rows;
     fr_batch batch;
@@ -112,8 +114,8 @@ static void run_context_rows(workspace *w, fr_pool *pool, size_t count) {
     if (count) fr_pool_run_some(pool, w, count, store_context, &run);
 }
 
-/* Runs the new context of blocks [0, count), in as many batches as the context's rows need, and moves the
- * frontiers. */
+/* Runs the new context of blocks [0, count), and moves the frontiers of their caches. If the context has more rows than
+ * a batch can have, several batches are run. */
 static void run_contexts(workspace *w, fr_pool *pool, size_t count) {
     size_t rows = 0, width = w->net->fc.cols;
     for (size_t b = 0; b < count; b++) {
@@ -152,14 +154,15 @@ static fr_status block_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* -------------------------------------------------------------------------------------------------------- the block */
 
-/* A run of blocks [from, to) by the team. */
+/* Blocks [from, to), which the team runs. */
 typedef struct block_run {
     const workspace *work;
     fr_batch batch;
     size_t from, to, scored;
 } block_run;
 
-/* Copies the scored rows of all blocks side by side to the head's input. Each thread copies the rows that it owns. */
+/* Copies the scored rows of all blocks, one after the other, to the head's input. Each thread copies the rows that it
+ * owns. */
 static void gather_heads(const fr_team *team, const block_run *run) {
     const workspace *w = run->work;
     size_t hidden = w->net->trunk.spec.hidden, skipped = unscored(w->net), begin, end, at = 0;
@@ -203,9 +206,9 @@ static int32_t id_before(const block *b) {
     return p->proposed ? p->ids[p->proposed - 1] : p->view->ids[p->view->length - 1];
 }
 
-/* Gives DFlash2's scores of a row's best ids. all: the head's scores of the row. Each id's score is the head's plus how
- * well the id follows the id before it: the sum, over i below config.rank, of before[id before][i] * selected[i] *
- * after[id][i]. */
+/* Computes DFlash2's scores of a row's best ids. all: the head's scores of the row. The score of an id is the head's
+ * score plus a number that says how well the id follows the preceding id p. This number is the sum over i < config.rank
+ * of before[p][i] * selected[i] * after[id][i]. */
 static fr_scores select_best(const workspace *w, const block *b, size_t row, const fr_scores *all) {
     const fr_block_net *net = w->net;
     const fr_kernels *k = w->rows.activations->kernels;
@@ -232,7 +235,7 @@ static fr_scores select_best(const workspace *w, const block *b, size_t row, con
     return (fr_scores){.logits = w->best, .ids = w->best_ids, .count = top};
 }
 
-/* Returns the probability that DSpark's confidence head gives to a row's draft. before: the code of the id before the
+/* Returns the probability that DSpark's confidence head gives for a row's draft. before: the code of the id before the
  * draft. */
 static double confidence_of(const workspace *w, size_t row, const float *before) {
     const fr_block_net *net = w->net;
@@ -261,7 +264,7 @@ static double confidence_of(const workspace *w, size_t row, const float *before)
     return 1.0 / (1.0 + (double)sure);
 }
 
-/* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's index
+/* Adds the next draft of a block to its proposal. Returns true if another draft may follow. number: the block's index
  * among the blocks whose biases were computed. */
 static bool choose(workspace *w, const block *b, size_t number) {
     const fr_block_net *net = w->net;
@@ -280,7 +283,7 @@ static bool choose(workspace *w, const block *b, size_t number) {
     return fr_draft_choice_add(b->proposal, &scores, &scorer);
 }
 
-/* Adds DSpark's biases to the scores of the next rows of blocks [from, to). */
+/* Adds DSpark's biases to the scores of each block's next row, for blocks [from, to). */
 static void add_biases(void *context, const fr_team *team) {
     const block_run *run = context;
     const workspace *w = run->work;
@@ -295,7 +298,8 @@ static void add_biases(void *context, const fr_team *team) {
     }
 }
 
-/* Chooses the drafts of blocks [from, to), one for each block at a time. Blocks that are done leave the list. */
+/* Chooses the drafts of blocks [from, to). Each pass chooses one draft for each block. Blocks without further drafts
+ * leave the list. */
 static void choose_drafts(workspace *w, fr_pool *pool, size_t from, size_t to) {
     size_t rank = w->net->config.rank;
     while (from < to) {
@@ -317,8 +321,8 @@ static void choose_drafts(workspace *w, fr_pool *pool, size_t from, size_t to) {
     }
 }
 
-/* Prepares a session's block, and claims pages for the block and for its new context. If there are not enough pages,
- * returns false, and the session drafts nothing. */
+/* Prepares a session's block, and claims pages for the block and for its new context. Returns false if there are not
+ * enough pages; the session then drafts nothing. */
 static bool begin_block(fr_proposal *p, block *b) {
     state *s = (state *)p->draft;
     const fr_block_net *net = s->work->net;
@@ -329,7 +333,7 @@ static bool begin_block(fr_proposal *p, block *b) {
     return true;
 }
 
-/* Places the rows of a block in the batch, from row `at` on. */
+/* Places the rows of a block in the batch, beginning with row `at` of the batch. */
 static void place_block(workspace *w, size_t number, size_t at) {
     const block *b = &w->asks[number];
     const fr_draft_view *view = b->proposal->view;
@@ -443,7 +447,7 @@ static bool reads(const fr_checkpoint *files) {
     return fr_is_block_drafter(files);
 }
 
-/* The files determine the kind of drafter, and so the method. */
+/* The kind of drafter is read from the files, and decides which method the drafter gets. */
 static fr_status load(fr_drafter *drafter) {
     static const fr_draft_method *const methods[] = {&fr_draft_dflash, &fr_draft_dflash2, &fr_draft_dspark};
     fr_block_config *config = calloc(1, sizeof *config);
@@ -469,7 +473,7 @@ static const fr_matrix *head(const fr_drafter *drafter) {
     return net->ids ? NULL : &net->trunk.head;
 }
 
-/* Makes a method's table. whole: the head can't be trimmed. DSpark's head can't be trimmed, because DSpark's biases
+/* Makes the table of a method's functions. whole: the head can't be made smaller. This is so for DSpark, whose biases
  * have a row for each id that the head scores. */
 #define BLOCK_METHOD(word, whole)                                                                                   \
     {                                                                                                               \

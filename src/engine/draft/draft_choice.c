@@ -5,7 +5,8 @@
 
 #include "base/sizes.h"
 
-/* Gives the best of the listed ids, or of ids [0, count); the lowest among equal ones. */
+/* Gives the listed id with the largest score, or if no ids are listed, the best of ids [0, count). Of equal scores the
+ * lowest id wins. */
 static int64_t best_id(const fr_kernels *kernels, const fr_scores *scores) {
     int64_t at = kernels->argmax(scores->logits, scores->count);
     if (at < 0 || !scores->ids) return at;
@@ -27,8 +28,8 @@ static float score_of(const fr_scores *scores, int32_t id) {
     return -INFINITY;
 }
 
-/* Computes the chance of an id, before temperature and filters: exp(score), divided by the sum of exp(score) over all
- * ids. */
+/* Computes the probability of an id, before temperature and filters. It is exp(score), divided by the sum of exp(score)
+ * over all ids. */
 static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int32_t best, int32_t id) {
     enum { PIECE = 256 };
     float largest = score_of(scores, best), piece[PIECE], own = score_of(scores, id) - largest;
@@ -43,9 +44,9 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
     return (double)own / sum;
 }
 
-/* Judges a draft by its chance. With rejection sampling, which compares distributions, the best id's chance counts
- * instead. Otherwise the drawn id would decide whether the chain ends, and an id that ends chains would become less
- * likely in the text. */
+/* Decides by a draft's probability whether the draft is kept and whether the chain goes on. Rejection sampling compares
+ * distributions, so there the probability of the best id is used instead. If the drawn id's probability decided, then
+ * ids that end chains would become less likely in the text. */
 static fr_draft_gain_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer, int32_t best,
                                    int32_t id) {
     const fr_token_picker *picker = p->view->picker;

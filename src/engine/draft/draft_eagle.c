@@ -1,14 +1,14 @@
-/* eagle: drafts with EAGLE-1: see eagle.h.
+/* The method `eagle`, which drafts with EAGLE-1 (eagle.h).
  *
- * In: pairs of the target's hidden rows and tokens. Out: the input of the drafter's layer; pairs.c does the rest. */
+ * In: pairs of a hidden row of the target and a token. Out: the input of the drafter's layer; pairs.c does the rest. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/engine/draft/eagle.h"
 #include "src/engine/layers/parts.h"
 
-/* Computes the stream fc([embedding ; hidden]) + bias. If the layer has no input norm, attention reads the stream
- * itself. */
+/* Computes the input of the residual stream, fc([embedding ; hidden]) + bias. If the layer has no input norm, attention
+ * reads this input as it is. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;

@@ -1,6 +1,7 @@
-/* eagle3: drafts with EAGLE-3, over any target: see eagle.h.
+/* The method `eagle3`, which drafts with EAGLE-3 for any target (eagle.h).
  *
- * In: pairs of the target's aux_layers and tokens. Out: the input of the drafter's layer; pairs.c does the rest. */
+ * In: pairs of a row of the target's aux_layers and a token. Out: the input of the drafter's layer; pairs.c does the
+ * rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "src/engine/draft/eagle.h"
 #include "src/engine/layers/parts.h"
 
-/* Computes a->x = fc(aux_layers) from the target's rows, which some drafters norm first. */
+/* Computes a->x = fc(aux_layers) from the target's rows. Some drafters apply a norm to these rows first. */
 static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activations *a, const fr_eagle *e) {
     size_t width = e->fc.cols, begin, end;
     fr_part_rows(team, b->count, &begin, &end);
@@ -26,7 +27,8 @@ static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activatio
     fr_publish_rows(team, NULL, 0);
 }
 
-/* Computes the layer's stream, which is g, and attention's input [embedding_norm(embedding) ; hidden_norm(g)]. */
+/* Computes g, the input of the layer's residual stream. Also computes attention's input [embedding_norm(embedding) ;
+ * hidden_norm(g)]. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;

@@ -1,11 +1,12 @@
-/* Judges chains of drafts: see draft_gain.h. */
+/* Decides whether drafts are worth their time: see draft_gain.h. */
 #include "src/engine/draft/draft_gain.h"
 
 #include <math.h>
 
 #include "base/sizes.h"
 
-/* Upper bounds of the bins of chances. Bins are narrow near 1, because most drafts have a chance near 1. */
+/* Upper bounds of the bins into which the probabilities of drafts are sorted. Bins are narrow near 1, because most
+ * drafts have a probability near 1. */
 static const double bounds[FR_DRAFT_GAIN_BINS - 1] = {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99};
 
 size_t fr_draft_gain_depth(size_t depth) {
@@ -18,9 +19,9 @@ size_t fr_draft_gain_bin(double chance) {
     return bin;
 }
 
-/* Guesses how often drafts of a bin are accepted. The likeliest ids of two models agree more often than the drafter's
- * chance says: if a 0.5B model drafts for a 1.5B one, 72 % of the drafts with a chance of 0.57 are accepted, and 93 %
- * of those with 0.85. */
+/* Estimates how often drafts of a bin are accepted, until this has been measured. The likeliest ids of two models are
+ * the same more often than the drafter's probability says. An example is a 0.5B model that drafts for a 1.5B one: 72 %
+ * of the drafts with a probability of 0.57 are accepted, and 93 % of those with 0.85. */
 double fr_draft_gain_guess(size_t bin) {
     double low = bin ? bounds[bin - 1] : 0, high = bin < FR_DRAFT_GAIN_BINS - 1 ? bounds[bin] : 1;
     double misses = 1 - (low + high) / 2;

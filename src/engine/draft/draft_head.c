@@ -37,7 +37,7 @@ static fr_status fail_line(const char *path, size_t line, const char *why) {
     return fr_fail(FR_INPUT, "%s: line %zu of a draft head's list %s", path, line, why);
 }
 
-/* Reads one id, whose line ends in a line feed, and moves *at past it. */
+/* Reads one id from a line that ends in a line feed, and moves *at to the next line. */
 static fr_status read_id(const char *path, const char **at, const char *end, size_t line, id_set *set) {
     size_t id = 0, digits = 0;
     for (; *at < end && **at >= '0' && **at <= '9'; ++*at, digits++) {
@@ -77,7 +77,7 @@ static bool is_auto(const char *what) {
     return strcmp(what, "auto") == 0 || strncmp(what, "auto:", 5) == 0;
 }
 
-/* Adds the tokens that print one byte. */
+/* Adds the tokens whose text is a single byte. */
 static void add_bytes(id_set *set, const fr_tokenizer *tokenizer) {
     for (size_t id = 0; tokenizer && id < set->vocab; id++) {
         size_t length;
@@ -101,7 +101,8 @@ static fr_status add_chosen(const char *what, const fr_model *target, id_set *se
     return FR_OK;
 }
 
-/* Takes the set's ids in ascending order. Takes none if the set has all ids, because the head then stays whole. */
+/* Copies the set's ids to the head in ascending order. Copies none if the set has all ids, because the head then stays
+ * whole. */
 static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *target, const fr_matrix *whole) {
     for (size_t i = 0; i < target->eos_count; i++) add(set, (size_t)target->eos[i]);
     if (set->count >= set->vocab) return FR_OK;
@@ -118,7 +119,8 @@ static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *targ
 
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
     if (!fr_draft_head_trims(what)) return FR_OK;
-    if (whole->type == FR_F8_E4M3 || whole->type == FR_STORED) /* rows share scales, so they can't be gathered */
+    /* In these types rows share scales, so single rows can't be taken */
+    if (whole->type == FR_F8_E4M3 || whole->type == FR_STORED)
         return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is %s, which can only be whole", what,
                        whole->type == FR_STORED ? "quantized as its folder has it" : "of FP8");
     id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};

@@ -11,7 +11,7 @@
 static const struct {
     const char *word;
     const fr_draft_method *method;
-    /* false for the words of llama.cpp; several of these are ways to look up drafts in the text, as ngram does */
+    /* false for words that llama.cpp uses; several of these are ways to look up drafts in the text, as ngram does */
     bool in_help;
 } words_known[] = {
     {"none", &fr_draft_none, true},
@@ -51,8 +51,8 @@ const char *fr_draft_other_word(size_t index) {
     return word_of(index, false);
 }
 
-/* Gives the method of the first word in `words`. Moves `words` past that word and its comma, or to NULL after the last
- * word. */
+/* Gives the method that the first word in `words` names. Moves `words` past that word and its comma, or to NULL after
+ * the last word. */
 static fr_status next_method(const char **words, const fr_draft_method **method) {
     const char *word = *words, *comma = strchr(word, ',');
     size_t length = comma ? (size_t)(comma - word) : strlen(word);
@@ -97,7 +97,7 @@ bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter) {
     return own && mtp && strcmp(drafter->method->name, fr_draft_mtp.name) != 0;
 }
 
-/* A method that has a workspace reads a drafter's weights. */
+/* A method that has a workspace is a method that reads a drafter's weights. */
 bool fr_draft_list_uses(const fr_draft_list *list, size_t drafter) {
     for (size_t i = 0; i < list->count; i++)
         if (list->methods[i]->workspace && list->drafters[i] == drafter) return true;
@@ -110,8 +110,8 @@ bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method)
     return false;
 }
 
-/* If the method reads weights, replaces it by the drafter's method of the same name, and gives that drafter's index.
- * Methods without weights stay. */
+/* If the method reads weights, replaces the method by the drafter's method of the same name, and gives that drafter's
+ * number. A method without weights stays as it is. */
 static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter, size_t *index) {
     const char *word = (*method)->name;
     if (!(*method)->load) return FR_OK;
@@ -151,29 +151,29 @@ typedef struct chain {
     fr_draft *links[FR_DRAFT_LIST_MAX];
     size_t count;
     size_t spoke;      /* index in `links` of the method that made the last proposal */
-    fr_proposal asked; /* the request to the method in `links` that is asked */
+    fr_proposal asked; /* the request to the method in `links` that is called */
 } chain;
 
 static fr_status follow(fr_draft *link, const fr_draft_view *view) {
     return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
-/* Returns true if the method with index `link` in the session's list is the next to be asked. That is so if no method
- * before it in the list had drafts. */
+/* Returns true if the method number `link` of the session's list is called next. This is so if no method before it in
+ * the list had drafts. */
 static bool is_next(const fr_proposal *p, size_t link) {
     const chain *c = (const chain *)p->draft;
     return link < c->count && c->spoke == link;
 }
 
-/* Returns true if the method with index `link` can make drafts of the kind that the proposal asks for. It can't if the
- * proposal asks for drafts of a certain drafter and the method reads another drafter's weights. */
+/* Returns true if method number `link` can make drafts of the kind that the proposal asks for. It can't if the proposal
+ * asks for drafts of a certain drafter and the method reads another drafter's weights. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     const fr_draft *l = ((const chain *)p->draft)->links[link];
     bool others = p->by && l->method->workspace && l->drafter + 1 != p->by;
     return l->finds || (p->count > 0 && !others);
 }
 
-/* Makes a list of the sessions whose method with index `link` is to be asked. */
+/* Makes a list of the sessions in which method number `link` is called. */
 static fr_proposal *ask_links(fr_proposal *first, size_t link) {
     fr_proposal *asked = NULL, **end = &asked;
     for (fr_proposal *p = first; p; p = p->next) {
@@ -202,8 +202,8 @@ static void take_answers(fr_proposal *first, size_t link) {
     }
 }
 
-/* Passes the target's rows to those methods of the list that were not asked for drafts in this round. Such a method
- * may run the rows later, together with newer rows. */
+/* Passes the target's rows to the methods of the list that were not called for drafts in this round. Such a method may
+ * run the rows later, together with newer rows. */
 static fr_status follow_rest(const fr_proposal *p) {
     const chain *c = (const chain *)p->draft;
     fr_draft_view view = *p->view;
@@ -213,8 +213,8 @@ static fr_status follow_rest(const fr_proposal *p) {
     return FR_OK;
 }
 
-/* Asks the methods of the list one after the other. Each method is asked for all sessions together, so that it is
- * called once even if several sessions ask it. */
+/* Calls the methods of the list one after the other, until each session has drafts. Each method is called for all
+ * sessions that need it together, so that it runs once for all of them. */
 static void chain_propose(fr_proposal *first) {
     for (fr_proposal *p = first; p; p = p->next) ((chain *)p->draft)->spoke = 0;
     for (size_t link = 0; link < FR_DRAFT_LIST_MAX; link++) {
@@ -243,7 +243,8 @@ static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
         if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
 }
 
-/* Reports the round to all methods of the list. A method that did not propose is told that nothing was proposed. */
+/* Reports the round to all methods of the list. To a method that did not propose drafts, the report says that none were
+ * proposed. */
 static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++) {
@@ -291,7 +292,7 @@ const fr_draft *fr_draft_speaker(const fr_draft *draft) {
     return draft->method == &draft_chain && c->spoke < c->count ? c->links[c->spoke] : draft;
 }
 
-/* Opens the list's method of this index. */
+/* Opens method number `index` of the list. */
 static fr_draft *open_link(const fr_draft_list *list, size_t index, const fr_drafter *drafter, fr_arena *arena,
                            fr_draft_sizes sizes, void *const *workspaces) {
     size_t of = list->drafters[index];

@@ -1,21 +1,21 @@
-/* draft: drafts with a smaller model of the target's vocabulary, token by token.
+/* The method `draft`, which drafts token by token with a smaller model of the target's vocabulary.
  *
- * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. The model may be of
- * any family. The vocabularies are compared token by token: if the model's ids mean something else than the target's,
- * the model drafts text instead (draft_text.c).
+ * In: the ids of the timeline. Out: a chain of drafts: the tokens with which the model continues the timeline. The
+ * model may be of any family. The vocabularies are compared token by token. If the model's ids mean something else than
+ * the target's, the method in draft_text.c is used instead.
  *
- * The model has a cache of its own. Its frontier is the number of ids that the model has run and that are still on the
- * timeline:
+ * The model has a cache of its own. The cache's frontier is the number of ids that the model has run and that are still
+ * on the timeline:
  *     prompt --> run up to the last id (begin, or the next proposal)
  *     proposal: run the new ids and the last one, whose logits give the first draft; then the drafts themselves
  *     commit: the frontier moves over the accepted drafts that were run, which are all but the last draft proposed
- * Of a prompt, the model skips the leading whole blocks that it has run for any session (kv_prefixes.h); a model with
- * recurrent layers begins after the last states that were kept within the common beginning. After rounds without
- * drafts the model first runs the ids that it has missed, in as few forwards as possible.
+ * At a prompt's beginning, the model skips the whole blocks that it has run for any session (kv_prefixes.h). A model
+ * with recurrent layers begins after the last states that were kept within the common beginning. After rounds without
+ * drafts, the model first runs the ids that it has missed, in as few forwards as possible.
  *
- * The model sees only the ids of pictures. Its cache has the same types as the target's. Sessions of an engine work in
- * one workspace, all in one batch; each has its own table of the cache's pages, of which there are enough for all.
- * Leviathan et al. 2023, arXiv:2211.17192. */
+ * The model sees only the ids of pictures, not the pictures. Its cache has the same types as the target's. Sessions of
+ * an engine work in one workspace, all in one batch. Each session has its own table of the cache's pages, and there are
+ * enough pages for all. Source: Leviathan et al. 2023, arXiv:2211.17192. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,20 +31,21 @@
 
 typedef struct workspace {
     const fr_model *model;
-    fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
-    fr_learned_head learned;    /* the trimmed head that learns ids and scores drafts; whole NULL: the head does not
-                                 * learn */
+    fr_draft_head head;         /* the trimmed head that scores drafts; if it has no ids, the model's own head scores
+                                 * them */
+    fr_learned_head learned;    /* the trimmed head that learns ids and scores drafts; learned.whole is NULL if there is
+                                 * no such head */
     size_t vocab, target_vocab; /* vocab: number of ids that both models have; target_vocab: number of the target's
                                  * ids */
-    /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
+    /* this cache has the layout of the sessions' caches, and the pages of all of them; no session uses it as its own */
     fr_kv kv;
-    fr_kv_prefixes prefixes; /* texts that the model has run before, also for sessions that are closed */
+    fr_kv_prefixes prefixes; /* tree of the texts that the model has run, including those of closed sessions */
     void *activations;
     size_t most;        /* most rows of a batch */
     fr_row *rows;       /* [most] the rows of the batch */
     float *hidden;      /* [most, hidden] the hidden rows of the batch's rows */
     fr_kv **timelines;  /* [sessions] the caches of the sessions in the batch */
-    fr_proposal **asks; /* [sessions] the proposals whose rows with logits are in the batch */
+    fr_proposal **asks; /* [sessions] for each row with logits in the batch, the proposal to which it belongs */
     float *logits;      /* [sessions, features of the head] scores of each row with logits */
     int64_t *best;      /* [threads, sessions] as fr_forward.best */
     size_t sessions;
@@ -54,7 +55,7 @@ typedef struct state {
     fr_draft base;
     workspace *work;
     fr_kv kv;
-    fr_kv_path path; /* the timeline's path in the tree of texts that were run before */
+    fr_kv_path path; /* the timeline's path in the tree `prefixes` */
     size_t length;   /* the timeline's length at the last proposal */
     fr_learned_ids learned;
 } state;
@@ -67,23 +68,24 @@ static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t paren
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
-/* Places ids [from, to) of a timeline in rows of the batch, from row `at` on. parent: the row that the first one
- * follows. */
+/* Places ids [from, to) of a timeline in rows of the batch, from row `at` on. parent: the row that precedes the first
+ * of these rows in the timeline. */
 static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
                   int32_t parent) {
     for (size_t p = from; p < to; p++, at++) {
-        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* otherwise only the target has this id */
+        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* the draft model has this id; other ids are
+                                                                         * only the target's */
         w->rows[at] = row_of(timeline, known ? view->ids[p] : 0, p, parent);
         parent = (int32_t)at;
     }
 }
 
-/* Gives the head that scores drafts. NULL: the model's own head scores them. */
+/* Gives the trimmed head that scores drafts. Gives NULL if the model's own head scores them. */
 static const fr_matrix *head_of(const workspace *w) {
     return w->learned.whole ? &w->learned.matrix : w->head.ids ? &w->head.matrix : NULL;
 }
 
-/* Runs the first `count` rows, with logits for the last `heads`. */
+/* Runs the first `count` rows, and computes logits for the last `heads` of them. */
 static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward f = {.model = w->model,
                     .activations = w->activations,
@@ -99,14 +101,14 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Claims pages for `rows` more rows. If there are not enough pages, returns false. That can happen because sessions may
- * share pages of the target's cache but not of the draft model's. */
+/* Claims pages for `rows` more rows. Returns false if there are not enough pages. That can happen because sessions may
+ * share pages of the target's cache that they don't share in the draft model's cache. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
 
 static fr_kv_content content_of(const fr_draft_view *view) {
-    return (fr_kv_content){.ids = view->ids}; /* a picture's positions are just ids for this model */
+    return (fr_kv_content){.ids = view->ids}; /* for this model, the positions of a picture are just ids */
 }
 
 /* Shares the blocks that were run, so that prompts of other sessions can skip them. */
@@ -114,16 +116,16 @@ static void offer(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
 }
 
-/* Chooses the positions whose recurrent states are kept. A state can't be cut back, so another prompt can begin only
- * at such a position. States are kept at the end of the ids that are run now, and at the last position of each block;
- * after the first four blocks, only at that of every fourth block. */
+/* Chooses the positions whose recurrent states are kept. A state can't be cut back, so another prompt can begin only at
+ * such a position. States are kept at the end of the ids that are run now, and at the last position of blocks: of each
+ * of the first four blocks, and of every fourth block after them. */
 static bool wants_states(size_t position, size_t end) {
     size_t every = position < 4 * FR_KV_PAGE ? FR_KV_PAGE : 4 * FR_KV_PAGE;
     return position == end || position % every == every - 1;
 }
 
-/* Takes pages for the states at the wanted positions up to `to`, which the next forward fills; one page is reserved
- * for the last position. Gives the number of pages. */
+/* Takes pages for the states at the wanted positions up to `to`, which the next forward fills. One page is reserved for
+ * the last position. Returns the number of pages. */
 static size_t save_states(state *s, size_t to, size_t end, size_t *positions, uint8_t **pages) {
     fr_recurrent *r = &s->kv.recurrent;
     size_t count = 0;
@@ -145,7 +147,8 @@ static void offer_states(state *s, const fr_draft_view *view, size_t count, cons
     fr_kv_pages_drop(s->kv.recurrent.pages, pages, 0, count);
 }
 
-/* Runs, in slices, the ids before `end` that are not in the cache yet. If there are not enough pages, returns false. */
+/* Runs the ids before `end` that are not in the cache yet, in several forwards if there are many. Returns false if
+ * there are not enough pages. */
 static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
     workspace *w = s->work;
     w->timelines[0] = &s->kv;
@@ -174,7 +177,7 @@ static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_take(prefixes, &s->path, &s->kv, NULL, content_of(view), found);
 }
 
-/* Cuts the cache to the unchanged ids, because those from view->seen on may be new. */
+/* Cuts the cache to the ids that are unchanged: ids from view->seen on may be new. */
 static void model_cut(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     size_t stands = view->length ? fr_smaller(view->seen, view->length - 1) : 0;
@@ -185,8 +188,8 @@ static void model_cut(fr_draft *draft, const fr_draft_view *view) {
 
 /* ------------------------------------------------------------------------------------------------------- one method */
 
-/* Runs a prompt at once. Its time then counts as the prompt's, not as that of the first proposal. If there may never
- * be a proposal, the prompt is not run yet. */
+/* Runs a prompt at once, so that its time counts as the prompt's time and not as the first proposal's. If there may
+ * never be a proposal (view->defers), the prompt is not run yet. */
 static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     model_cut(draft, view);
@@ -195,14 +198,14 @@ static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     offer(s, view);
 }
 
-/* Counts the ids that the model has not run yet, without the timeline's last id. */
+/* Counts the ids that the model has not run yet. The last id of the timeline is not counted. */
 static size_t behind(const fr_proposal *p) {
     return p->view->length - 1 - ((state *)p->draft)->kv.length;
 }
 
-/* Prepares a session's chain. If the method is behind by more ids than there is room for, these ids are run first. Then
- * pages are claimed for the ids that are left and for the chain. If there are not enough pages, returns false, and the
- * session drafts nothing. */
+/* Prepares a session's chain. If the model has missed more ids than a batch has room for, these ids are run first. Then
+ * pages are claimed for the remaining ids and for the chain. Returns false if there are not enough pages; the session
+ * then drafts nothing. */
 static bool begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;
@@ -215,8 +218,8 @@ static bool begin_chain(fr_proposal *p, size_t room) {
     return true;
 }
 
-/* Begins the chains of all sessions that can draft, and gives their number. *rows: the total number of rows to run
- * before the last ids of their timelines. */
+/* Begins the chains of all sessions that can draft, and returns their number. *rows is the total number of rows that
+ * are run before the last ids of these sessions. */
 static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     size_t going = 0;
     *rows = 0;
@@ -228,8 +231,8 @@ static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     return going;
 }
 
-/* Places rows in the batch: first, session by session, the ids that the model has not run, without each session's last
- * id; after them the last ids of all sessions. */
+/* Places rows in the batch. The first rows are, session by session, the ids that the model has not run, except each
+ * session's last id. The last ids of all sessions follow after these rows. */
 static void place_first(workspace *w, size_t going, size_t rows) {
     for (size_t i = 0, at = 0; i < going; i++) {
         const fr_draft_view *view = w->asks[i]->view;
@@ -253,8 +256,8 @@ static fr_scores scores_of(workspace *w, size_t row, const fr_proposal *p) {
     return (fr_scores){.logits = logits, .ids = head->ids, .count = head->ids ? head->matrix.features : w->vocab};
 }
 
-/* Adds a draft from each of the first `count` rows to the row's proposal. Gives the number of chains that go on. The
- * rows of these chains come first in the next batch. */
+/* Adds a draft from each of the first `count` rows to the row's proposal. Returns the number of chains that go on, and
+ * places the rows of these chains at the beginning of the next batch. */
 static size_t take_drafts(workspace *w, size_t count) {
     const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's", NULL};
     size_t going = 0;
@@ -277,7 +280,7 @@ static void model_propose(fr_proposal *first) {
     fr_learned_head_gather(&w->learned);
     for (; going; rows = 0) {
         run(w, first->view->pool, rows + going, going);
-        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward will fail too */
+        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* then the target's next forward will fail too */
         for (size_t i = 0; i < going; i++) {
             state *s = (state *)w->asks[i]->draft;
             if (w->asks[i]->proposed == 0) fr_kv_commit(&s->kv, s->length);
@@ -286,7 +289,7 @@ static void model_propose(fr_proposal *first) {
     }
 }
 
-/* Moves the frontier over the accepted drafts. The last draft proposed has not been run. */
+/* Moves the frontier over the accepted drafts that were run. The last draft proposed has not been run. */
 static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     state *s = (state *)draft;
     if (proposed == 0 || s->kv.length != s->length || view->length < s->length + accepted) return;
@@ -296,8 +299,8 @@ static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* A session may need this many more pages than in the target's cache, because its chain may reach past the page of the
- * last position. */
+/* A session may need this many more pages here than in the target's cache, because its chain may reach past the page of
+ * the last position. */
 enum { OWN_PAGES = 2 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, const fr_draft_sizes *sizes) {
@@ -374,7 +377,7 @@ static void model_close(fr_draft *draft) {
     fr_kv_path_cut(&s->work->prefixes, &s->path, 0);
 }
 
-/* Keeps this method if ids mean the same in both models; otherwise changes to fr_draft_text. */
+/* Keeps this method if ids mean the same in both models. Otherwise changes the drafter's method to fr_draft_text. */
 static fr_status choose_method(fr_drafter *drafter) {
     const fr_model *model = drafter->net, *target = drafter->target;
     size_t vocab = model->trunk.spec.vocab, targets = target->trunk.spec.vocab;
@@ -400,7 +403,7 @@ static void share(fr_model *model, const fr_model *target) {
         model->weights.ranks = NULL;
 }
 
-/* Loads the model. The model reads the drafter's files, and the drafter's weights are the model's. */
+/* Loads the model from the drafter's files. The model's weights are the drafter's weights. */
 static fr_status model_load(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     fr_model *model = calloc(1, sizeof *model);

@@ -1,7 +1,7 @@
-/* mtp: drafts chains with the MTP layer of the target's own checkpoint, or of a GGUF file beside it: see
- * families/mtp_layer.h.
+/* The method `mtp`, which drafts chains with an MTP layer. The layer is in the target's own checkpoint, or in a second
+ * GGUF file (families/mtp_layer.h).
  *
- * In: pairs of the target's hidden rows and tokens. Out: the layer's input; pairs.c does the rest. */
+ * In: pairs of a hidden row of the target and a token. Out: the layer's input; pairs.c does the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 typedef struct mtp_layer {
     fr_pair_net pairs;
     fr_mtp_layer mtp;
-    fr_trunk trunk; /* the target's trunk, with the rotary forms of the layer's own file */
+    fr_trunk trunk; /* the target's trunk, but with the forms of rotation that the layer's own file has */
 } mtp_layer;
 
 static void embed(const fr_model *target, const fr_mtp_layer *net, const fr_pair *pair, float *out) {
@@ -27,7 +27,8 @@ static void embed(const fr_model *target, const fr_mtp_layer *net, const fr_pair
         fr_model_embed(target, pair->id, out);
 }
 
-/* Computes x = eh_proj([enorm(embedding) ; hnorm(hidden)]), or with embedding and hidden in the other order. */
+/* Computes x = eh_proj([enorm(embedding) ; hnorm(hidden)]). Some models have embedding and hidden in the other
+ * order. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_model *target = b->drafter->target;
     const fr_mtp_layer *net = &((const mtp_layer *)b->drafter->net)->mtp;
@@ -47,8 +48,8 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     fr_publish_rows(team, NULL, 0);
 }
 
-/* Finds the tensor of the MTP layer for a field, if the model has an equal tensor. NULL: the tensors differ, or one of
- * the two is missing. */
+/* Finds the MTP layer's tensor for a field, if the model has an equal tensor. *copy is NULL if the tensors differ, or
+ * if one of the two is missing. */
 static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *names, size_t field, size_t models,
                            const fr_tensor **copy) {
     fr_binding model = fr_binding_model(beside->weights, beside->trunk);
@@ -60,12 +61,12 @@ static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *nam
     return FR_OK;
 }
 
-/* Binds the MTP layer's tensors besides those that every decoder layer has. Published checkpoints contain copies of
- * the model's embedding table and head; they are not loaded again. */
+/* Binds the MTP layer's tensors that are not in every decoder layer. Published checkpoints contain copies of the
+ * model's embedding table and head. These copies are not loaded again. */
 static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside, fr_mtp_layer *net) {
     const fr_trunk *trunk = &drafter->target->trunk;
     const fr_tensor_naming *names = drafter->target->family->names;
-    const fr_tensor *copies[2]; /* copies of the table and the head */
+    const fr_tensor *copies[2]; /* the layer's copies of the table and of the head */
     FR_TRY(find_copy(beside, names, offsetof(fr_mtp_layer, embedding), offsetof(fr_trunk, embedding), &copies[0]));
     FR_TRY(find_copy(beside, names, offsetof(fr_mtp_layer, head), offsetof(fr_trunk, head), &copies[1]));
     if (copies[0]) net->embedding = trunk->embedding;
@@ -100,7 +101,7 @@ static fr_status check_architecture(const fr_drafter *drafter) {
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }
 
-/* Refuses tensors that nothing reads. Copies of the target's own tensors are allowed; those within the layer's block
+/* Refuses tensors that nothing reads. Copies of the target's own tensors are allowed. Those within the layer's block
  * were already handled by bind_beside. */
 static fr_status check_alone(const fr_drafter *drafter) {
     static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
@@ -109,8 +110,8 @@ static fr_status check_alone(const fr_drafter *drafter) {
     return fr_tensor_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 1);
 }
 
-/* Takes the rotary forms from the layer's own file. There the rows of queries and keys may be in another order than in
- * the target's. */
+/* Takes the forms of rotation from the layer's own file. In that file, the rows of queries and keys may be in another
+ * order than in the target's file. */
 static void take_rotary_forms(const fr_drafter *drafter, fr_trunk *trunk) {
     const fr_family *family = drafter->target->family;
     *trunk = drafter->target->trunk;

@@ -1,32 +1,34 @@
-/* ngram: drafts without a model. If the last ids of the text occurred before, the text is likely to continue as it did
- * there.
+/* The method `ngram`, which drafts without a model. If the last ids of the text occurred before, the text is likely to
+ * continue as it did there.
  *
- * In: the ids of the timeline. Out: the ids that followed the longest suffix that occurred before, at its latest known
- * place. If the drafts reach the end of the text, they continue with the first drafts. So a text that repeats itself
- * is drafted again and again. If fewer ids match than `shortest`, there are no drafts. Source: prompt lookup decoding
- * (Saxena 2023), with a suffix automaton instead of a search.
+ * In: the ids of the timeline. Out: the ids that followed an earlier occurrence of the text's last ids. The longest
+ * suffix that occurred before is used, at its latest known place. If the drafts reach the end of the text, they
+ * continue with the first drafts. So a text that repeats itself is drafted again and again. If fewer ids match than
+ * `shortest`, there are no drafts. Source: prompt lookup decoding (Saxena 2023), with a suffix automaton instead of a
+ * search.
  *
- * With gains, each draft has a chance: of the past matches of its length, the share whose next id was right. That is
- * learned from every id of an answer, drafted or not. The chain ends before a draft that is worth less than its row.
- * If drafts that take steps are expected to gain more, there is no chain. A draft after d others counts as a match
- * that is longer by d. */
+ * If `gains` is given, each draft gets a probability: of the past matches of its length, the share in which the next id
+ * was right. This share is learned from every id of an answer, including ids that were not drafted. The chain ends
+ * before a draft that is worth less than its row. If drafts that take steps are expected to gain more, there is no
+ * chain. A draft with d drafts before it counts as a match that is longer by d. */
 #include <string.h>
 
 #include "src/engine/draft/draft.h"
 #include "src/engine/draft/suffix_index.h"
 
-/* The fewest ids that must match. More must match if another method could draft instead. */
+/* The fewest ids that must match. If another method could draft instead, more ids must match. */
 #define SHORTEST       3
 #define SHORTEST_FIRST 8
 
-/* Matches longer than this are not distinguished: the latest known place where this many ids match counts. */
+/* Matches that are longer than this count as equally long. Then the latest known place where this many ids match is
+ * used. */
 #define LONGEST 32
 
-#define FADE  (1.0 / 256) /* a bin forgets this share of its counts with each try */
-#define PRIOR 8.0         /* a guessed chance counts as this many tries */
+#define FADE  (1.0 / 256) /* each new match lowers the counts of its bin by this share, so old matches count less */
+#define PRIOR 8.0         /* a guessed probability counts as much as this number of matches */
 
-/* Matches are sorted into bins by their lengths. at_least: length of the shortest match in each bin. guesses: an
- * estimate of how often the id after such a match is right. */
+/* Matches are sorted into bins by their lengths. at_least: length of the shortest match in each bin. guesses: estimates
+ * of how often the id after such a match is right. */
 enum { BINS = 9 };
 static const size_t at_least[BINS] = {SHORTEST, 4, 5, 6, SHORTEST_FIRST, 12, 16, 24, LONGEST};
 static const double guesses[BINS] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95};
@@ -72,7 +74,7 @@ static size_t bin_of(size_t match) {
     return bin;
 }
 
-/* Counts a try for the bin of the match, and also a hit if `id` is the id that followed the earlier match. */
+/* Counts the match in its bin. Also counts a hit if `id` is the id that followed the earlier occurrence. */
 static void learn(ngram *n, int32_t id) {
     if (n->index.match < SHORTEST) return;
     size_t bin = bin_of(n->index.match);
@@ -85,7 +87,7 @@ static void add(ngram *n, int32_t id) {
     fr_suffix_add(&n->index, id);
 }
 
-/* Adds the new ids of an answer, and learns from them. */
+/* Learns from the new ids of an answer, and adds them to the index. */
 static void add_new(ngram *n, const fr_draft_view *view) {
     while (n->index.count < view->length) {
         int32_t id = view->ids[n->index.count];
@@ -94,7 +96,8 @@ static void add_new(ngram *n, const fr_draft_view *view) {
     }
 }
 
-/* Adds a prompt's ids. A prompt may continue the text in the index, or a part of it, or be another text. */
+/* Adds a prompt's ids to the index. If the prompt does not continue the text in the index, the index is emptied
+ * first. */
 static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     ngram *n = (ngram *)draft;
     size_t known = n->index.count;
@@ -103,8 +106,8 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     while (n->index.count < view->length) add(n, view->ids[n->index.count]);
 }
 
-/* Finds the number of drafts that gains the most. *gain gets the expected number of accepted tokens, less the tokens
- * that could be made in the time of the drafts' rows. Also writes the drafts' chances. */
+/* Finds the number of drafts that gains the most. *gain is the expected number of accepted tokens, minus the number of
+ * tokens that could be made in the time of the drafts' rows. Also writes the drafts' probabilities. */
 static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     size_t count = 0;
     double all_stand = 1;
@@ -119,7 +122,7 @@ static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     return count;
 }
 
-/* Gives the number of ids to propose, out of the ids that followed the match. */
+/* Returns how many of the ids that followed the earlier occurrence are proposed. */
 static size_t how_many(const ngram *n, fr_proposal *p) {
     double gain;
     if (!p->gains) return n->index.match < n->shortest ? 0 : p->count;

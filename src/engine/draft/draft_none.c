@@ -1,4 +1,4 @@
-/* none: makes no drafts, so that every round is one row and one id: plain decoding. */
+/* The method `none`, which makes no drafts. So every round runs one row and gives one id, as plain decoding does. */
 #include "src/engine/draft/draft.h"
 
 static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {

@@ -1,8 +1,8 @@
-/* own: drafts with a method of the caller's (fr_proposer of forerun.h).
+/* The method `own`, which drafts with a method of the caller (fr_proposer of forerun.h).
  *
  * In: the timeline, and the proposal of the session's other method. Out: the drafts that the caller's functions make
- * of that proposal, checked. The other method works as it would alone. If some of its drafts were not passed on, the
- * other method is told that they were rejected. */
+ * from that proposal, after checks. The other method works as it would alone. If some of its drafts were not passed on,
+ * it is told that they were rejected. */
 #include "src/engine/draft/draft_own.h"
 
 #include <math.h>
@@ -17,10 +17,12 @@ typedef struct own {
     size_t vocab;
     float *chances;                 /* [FR_STEP_MAX, vocab] the drafts' distributions; NULL: distributions are not
                                      * compared */
-    fr_draft *inner;                /* the state of the session's other method, which works beside the caller's */
+    fr_draft *inner;                /* the state of the session's other method, which works together with the
+                                     * caller's */
     fr_proposal asked;              /* the request to the session's other method */
     int32_t suggested[FR_STEP_MAX]; /* the ids that the session's other method proposed */
-    size_t handed_on;               /* the last proposal begins with this many drafts of the session's other method */
+    size_t handed_on;               /* the last proposal begins with this many drafts that the session's other method
+                                     * proposed */
 } own;
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft) {
@@ -56,7 +58,7 @@ static fr_status check_ids(const own *s, const fr_proposal *p, size_t count) {
     return FR_OK;
 }
 
-/* Checks a draft's distribution, `chances`, and gives the sum of its values. */
+/* Checks the distribution of the draft at this depth (s->chances), and gives the sum of its values. */
 static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth, double *sum) {
     const float *chances = s->chances + depth * s->vocab;
     *sum = 0;
@@ -71,9 +73,9 @@ static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth,
                    (int)p->ids[depth]);
 }
 
-/* Tells the sampler the distributions of the drafts. If the caller's method has given distributions (`told`), the
- * sampler gets those. Otherwise the sampler keeps the distributions of the first s->handed_on drafts, which it has got
- * from the session's other method. The caller's method proposes these drafts unchanged. */
+/* Gives the distributions of the drafts to the sampler. told: the caller's method has given distributions, and these
+ * are used. Otherwise the sampler keeps the distributions of the first s->handed_on drafts, which the session's other
+ * method has given to it. The caller's method proposes these drafts unchanged. */
 static fr_status tell_chances(own *s, const fr_proposal *p, size_t count, bool told) {
     const fr_token_picker *picker = p->view->picker;
     if (!picker) return FR_OK;
@@ -119,8 +121,9 @@ static void own_propose(fr_proposal *first) {
         s->asked = *p;
         s->asked.draft = s->inner;
         s->asked.ids = s->suggested;
-        s->asked.chances = NULL; /* chances, gains and ends are cleared so that the session's other method does not
-                                  * leave out drafts: the caller's method decides which of them are used */
+        /* chances, gains and ends are cleared so that the session's other method does not leave out drafts. The
+         * caller's method decides which drafts are used */
+        s->asked.chances = NULL;
         s->asked.gains = NULL;
         s->asked.ends = false;
         s->asked.next = inner;

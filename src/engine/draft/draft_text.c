@@ -1,9 +1,10 @@
-/* draft, across vocabularies: drafts with a smaller model whose ids mean something else than the target's.
+/* The variant of the method `draft` for a smaller model whose ids mean something else than the target's.
  *
- * In: the ids of the timeline. Out: the target's ids for the text with which the model continues. fr_draft_model
- * drafts over a timeline of the model's own ids (same_text.h). The text of these drafts is tokenized for the target,
- * which verifies the resulting ids like any others. The model takes its likeliest id at any temperature, because it
- * scores its own ids, not the target's. If there is no memory for a text, nothing is drafted. */
+ * In: the ids of the timeline. Out: the target's ids for the text with which the model continues. fr_draft_model drafts
+ * on a second timeline, which has the model's own ids (same_text.h). The text of these drafts is tokenized for the
+ * target. The target verifies the resulting ids like any others. The model takes its likeliest id at any temperature,
+ * because it gives scores for its own ids and not for the target's. If there is no memory for a text, nothing is
+ * drafted. */
 #include "src/engine/draft/draft.h"
 
 #include "base/error.h"
@@ -18,10 +19,10 @@ typedef struct state {
     fr_draft_view view;        /* the view of the model's timeline */
     fr_proposal asked;         /* the request to the model */
     int32_t said[FR_STEP_MAX]; /* the ids that the model proposed */
-    size_t length;             /* length of the model's timeline when `said` was proposed */
+    size_t length;             /* length of the model's timeline when the ids `said` were proposed */
 } state;
 
-/* Gives the view of the model's timeline, and notes that the method has seen all of it. */
+/* Gives the view of the model's timeline, and records that the method has seen all of this timeline. */
 static const fr_draft_view *show(state *s, const fr_draft_view *view) {
     s->view = (fr_draft_view){.ids = s->text.ids,
                               .length = s->text.count,
@@ -51,7 +52,8 @@ static void text_begin(fr_draft *draft, const fr_draft_view *view) {
 
 /* -------------------------------------------------------------------------------------------------------- proposals */
 
-/* Estimates from the text so far how many of the model's ids have as much text as `count` of the target's ids. */
+/* Estimates from the text so far how many of the model's ids are needed for as much text as `count` of the target's ids
+ * have. */
 static size_t in_other_ids(const fr_same_text *text, size_t count) {
     size_t from = text->known - text->origin, to = text->count - text->begin;
     return fr_smaller((count * to + from / 2) / fr_larger(from, 1) + 1, FR_STEP_MAX - 1);
@@ -60,7 +62,7 @@ static size_t in_other_ids(const fr_same_text *text, size_t count) {
 static bool ask(fr_proposal *p) {
     state *s = (state *)p->draft;
     s->asked = (fr_proposal){0};
-    if (p->logits || !follow(s, p->view)) return false; /* the model doesn't score the target's ids */
+    if (p->logits || !follow(s, p->view)) return false; /* the model doesn't give scores for the target's ids */
     s->length = s->text.count;
     s->asked = (fr_proposal){.draft = s->inner,
                              .view = show(s, p->view),
@@ -86,8 +88,8 @@ static void text_propose(fr_proposal *first) {
     }
 }
 
-/* Tells the model's method how many of its drafts the text has confirmed. For these the method keeps the rows that it
- * has run. */
+/* Reports to the model's method how many of its drafts are now in the text. The method keeps the rows of these drafts
+ * that it has run. */
 static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     state *s = (state *)draft;
     size_t stood = 0, said = s->asked.proposed;
@@ -100,7 +102,7 @@ static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t propo
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* Gives sizes with room for the timeline's text in the model's ids, which may be more than the timeline's. */
+/* Gives sizes for the timeline's text in the model's ids. The model may need more ids for the text than the target. */
 static fr_draft_sizes other_sizes(const fr_draft_sizes *sizes) {
     fr_draft_sizes other = *sizes;
     other.context = fr_same_text_room(sizes->context);
@@ -108,7 +110,7 @@ static fr_draft_sizes other_sizes(const fr_draft_sizes *sizes) {
     return other;
 }
 
-/* Lays out the model's workspace for its own vocabulary, with room for the longer timeline. */
+/* Makes the model's workspace for its own vocabulary, with room for the longer timeline. */
 static void *text_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     fr_drafter own = *drafter;
     fr_draft_sizes other = other_sizes(sizes);

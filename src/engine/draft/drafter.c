@@ -1,4 +1,4 @@
-/* Opens a drafter of any method: its files show which method it is for, and that method reads and checks the rest. */
+/* Opens a drafter of any method. The drafter's files show the method, and the method reads and checks the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "src/engine/draft/draft_list.h"
 #include "src/engine/families/architecture.h"
 
-/* All methods whose drafters have files of their own. The first one that knows the files is used. fr_draft_model
- * accepts any model, so it comes last. */
+/* All methods whose drafters have files of their own. The first method that recognizes the files is used.
+ * fr_draft_model comes last, because it accepts any model. */
 static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_dflash, &fr_draft_eagle3,
                                                  &fr_draft_eagle,     &fr_draft_mtp,    &fr_draft_model};
 
@@ -64,8 +64,8 @@ static fr_status refuse(const fr_checkpoint *files) {
                          files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
 }
 
-/* Checks that the machine's memory holds the drafter beside its target. A draft model was checked when it was opened
- * as a model. Without a target the drafter will not run, so it is not checked. */
+/* Checks that drafter and target fit into the machine's memory together. A draft model was already checked when it was
+ * opened as a model. A drafter without a target will not run, so it is not checked. */
 static void compare_memory(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (!target || fr_drafter_model(drafter)) return;
@@ -73,7 +73,7 @@ static void compare_memory(fr_drafter *drafter) {
                        fr_memory_available(""));
 }
 
-/* Gives the head that scores drafts; NULL: there is none. */
+/* Gives the head that scores drafts, or NULL if there is none. */
 static const fr_matrix *head_of(const fr_drafter *drafter) {
     return drafter->method->head ? drafter->method->head(drafter) : NULL;
 }
@@ -82,9 +82,9 @@ bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv) {
     return drafter->method->borrows && drafter->method->borrows(drafter, kv);
 }
 
-/* Gives the attention weights of the target's layer whose keys and values the drafter reads. Each rank then computes
- * the keys and values of all heads itself, so it needs these weights whole. NULL: the drafter doesn't read the layer,
- * or gets the keys and values from the rank that computes them. */
+/* Gives the attention weights of the target's layer whose keys and values the drafter reads. Each rank computes the
+ * keys and values of all heads of this layer itself, so it needs these weights whole. Gives NULL if the drafter doesn't
+ * read the layer, or if the rank gets the keys and values from the rank that computes them. */
 static const fr_attention_weights *borrowed(const fr_drafter *drafter, size_t kv) {
     const fr_trunk *trunk = &drafter->target->trunk;
     if (trunk->stages || !fr_drafter_borrows(drafter, kv)) return NULL;
@@ -141,7 +141,7 @@ static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *o
     return drafter->method->load(drafter);
 }
 
-/* Opens one drafter, without the MTP layer beside it. */
+/* Opens one drafter, without the MTP layer that may be opened with it. */
 static fr_status bind_alone(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
     *drafter = NULL;
     fr_drafter *d = calloc(1, sizeof *d);
@@ -171,8 +171,8 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     return status;
 }
 
-/* Loads the other ranks' rows of the head, because each rank drafts with the whole head, while the target's head is
- * divided among the ranks. If the drafter has a trimmed head of its own, loads its rows as well. */
+/* Loads the rows of the head that other ranks have. Each rank needs them, because it drafts with the whole head, while
+ * the target's head is divided among the ranks. If the drafter has a trimmed head, loads the rows of that head too. */
 static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
     const fr_matrix *head = head_of(drafter);
     if (!head) return FR_OK;
@@ -180,7 +180,7 @@ static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, cons
     return drafter->head.ids ? fr_weights_bring_rest(&drafter->weights, head, plan, options) : FR_OK;
 }
 
-/* Loads a drafter's weights. others: bytes that stay in memory for the target and the other drafter. */
+/* Loads a drafter's weights. others: bytes of memory that the target and the other drafter take. */
 static fr_status load_weights(fr_drafter *drafter, uint64_t others, const fr_plan *plan, const fr_options *options) {
     FR_TRY(fr_weights_check_limit(&drafter->weights, others, (uint64_t)options->value[FR_OPT_MEMORY]));
     FR_TRY(fr_weights_load(&drafter->weights, plan, options));

@@ -1,4 +1,4 @@
-/* A drafter's own KV cache: see drafter_cache.h. */
+/* A drafter's own cache of keys and values: see drafter_cache.h. */
 #include "src/engine/draft/drafter_cache.h"
 
 #include <string.h>
@@ -6,16 +6,17 @@
 #include "base/error.h"
 #include "base/sizes.h"
 
-/* A session may need this many more pages here than in the target's cache. There are three reasons: its drafts may
- * reach past the page of the last position; the drafter's frontier and the target's may be in different pages, one of
- * them shared; and the text may branch off from another one within a page. */
+/* A session may need this many more pages here than in the target's cache, for three reasons. Its drafts may reach past
+ * the page of the last position. The frontiers of drafter and target may be in different pages, one of which is shared.
+ * The text may branch off from another text within a page. */
 enum { OWN_PAGES = 4 };
 
-/* The most rows that are kept for later. Running so few rows together costs hardly more than running a single row. */
+/* The most rows that are kept for later. Running this many rows together costs hardly more than running a single
+ * row. */
 enum { KEPT_ROWS = 7 };
 
-/* Timelines share those pages of a drafter that are of full layers (kv_prefixes.h). So sliding layers have such pages
- * too, whose positions outside of the window are not read. */
+/* Timelines share only a drafter's pages for full layers (kv_prefixes.h). So sliding layers use such pages too, and
+ * positions outside of their window are not read. */
 void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count,
                                     const fr_draft_sizes *sizes) {
     size_t context = sizes->context + FR_STEP_MAX;
@@ -48,8 +49,8 @@ void fr_drafter_cache_cut(fr_drafter_cache *c, const fr_draft_view *view) {
     c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
 }
 
-/* Gives the values that the drafter reads of the target's row of position p. The values are read from the view, so the
- * row must not be one of the rows that were kept for later. */
+/* Gives the values that the drafter reads of the target's row at position p. The values are taken from the view, so the
+ * row must not be one that was kept for later. */
 static const float *row_of(const fr_drafter_cache *c, const fr_draft_view *view, size_t p) {
     return (c->aux ? view->aux_hidden : view->hidden) - (view->kv->length - 1 - p) * c->seen;
 }
@@ -68,8 +69,8 @@ bool fr_drafter_cache_take(fr_drafter_cache *c, const fr_draft_view *view, size_
     size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
     if (c->missed) return false;
     if (fr_failure_keep(fr_kv_claim(&c->kv, count + more)).status != FR_OK) {
-        /* The drafter has missed some of the target's rows. All later rows need their keys and values, so the cache is
-         * of no use and gives its pages back. */
+        /* The drafter has missed some of the target's rows. All later rows would need the keys and values of the missed
+         * rows, so the cache is useless and returns its pages. */
         c->missed = true;
         c->waiting = 0;
         fr_kv_reset(&c->kv);

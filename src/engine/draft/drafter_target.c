@@ -1,4 +1,4 @@
-/* Checks what a drafter's files say of its target: see drafter_target.h. */
+/* Checks what a drafter's files say about its target: see drafter_target.h. */
 #include "src/engine/draft/drafter_target.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "formats/json.h"
 #include "src/engine/families/architecture.h"
 
-/* Reads the first word of "architectures"; NULL if there is none. */
+/* Reads the first word of "architectures". *word is NULL if there is none. */
 static fr_status first_architecture(const json_t *object, const char *where, const char **word) {
     const json_t *list = json_object_get(object, "architectures"), *first = json_array_get(list, 0);
     *word = json_string_value(first);

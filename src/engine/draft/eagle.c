@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------------------------------------------- names of tensors */
 
-/* Attention's tensors in a layer like Llama's, except the projections of queries, keys and values: in EAGLE-3 the
- * input of these projections is twice as wide. */
+/* The tensors of attention in a layer like Llama's, without the projections of queries, keys and values. In EAGLE-3 the
+ * input of these projections is twice as wide, so they are in tables of their own. */
 static const fr_tensor_name attention_names[] = {
     FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
@@ -41,7 +41,7 @@ static const fr_tensor_name norm_names[] = {
     {0},
 };
 
-/* Tensors of EAGLE-1's layer, which in most files has no norm at its beginning. */
+/* The tensors of EAGLE-1's layer. In most files this layer has no norm at its beginning. */
 static const fr_tensor_name narrow_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", NULL, .needs = FR_IF_THERE),
     FR_MATRIX(fr_layer, attention.q, QUERIES, HIDDEN, "self_attn.q_proj.weight", NULL),
@@ -68,13 +68,13 @@ static const char *own_name(const fr_weights *weights, own which) {
     return weights->files->gguf ? own_names[which].gguf : own_names[which].published;
 }
 
-/* Tensors that are not needed: the map from the target's ids, and the rotary frequencies that early checkpoints
- * contain. */
+/* Tensors that are not needed: the map from the target's ids to the drafter's, and the rotary frequencies that early
+ * checkpoints contain. */
 static const char *const extras[] = {"t2d", "*rotary_emb.inv_freq", NULL};
 const fr_tensor_naming fr_eagle_names = {.extras = extras};
 
-/* Gives the part of a published name after the layer's prefix, which has two spellings; NULL: the name has no such
- * prefix. */
+/* Gives the part of a published name after the layer's prefix, which has two spellings. Gives NULL if the name has no
+ * such prefix. */
 static const char *of_layer(const char *published) {
     static const char *const prefixes[] = {"midlayer.", "layers.0."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -109,7 +109,8 @@ static fr_binding layer_binding(fr_weights *weights, const fr_trunk_spec *spec) 
     return b;
 }
 
-/* Binds the layer that reads embeddings. projections: the names of the projections of queries, keys and values. */
+/* Binds the first layer, which reads embeddings. projections: the names of the projections of queries, keys and
+ * values. */
 static fr_status bind_first(const fr_binding *b, const fr_tensor_name *projections, fr_layer *layer) {
     FR_TRY(fr_tensor_names_bind(b, projections, layer));
     FR_TRY(fr_tensor_names_bind(b, attention_names, layer));
@@ -123,7 +124,7 @@ static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
     return trunk->layers ? FR_OK : fr_fail_memory("drafter", trunk->spec.layers * sizeof *trunk->layers);
 }
 
-/* Binds the drafter's own table of the target's ids. If it has none, the target's table is used, provided that both
+/* Binds the drafter's own embedding table. If the drafter has none, the target's table is used, provided that both
  * models have the same width. */
 static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     const char *name = own_name(weights, EMBEDDING);
@@ -162,7 +163,8 @@ static fr_eagle_needs needs_of(const fr_eagle_config *c) {
     return needs;
 }
 
-/* Completes an EAGLE drafter of either kind, once its spec is read and the tensors outside of the layer are bound. */
+/* Completes an EAGLE drafter of either kind. Its spec must have been read, and the tensors outside of the layer must be
+ * bound. */
 static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     FR_TRY(bind_embedding(e, c, weights));
