@@ -38,8 +38,8 @@ static void touch(void *context, const fr_team *team) {
     memset((uint8_t *)job->bytes + begin, (int)team->index + 1, end - begin);
 }
 
-/* Maps memory that is aligned to huge pages. It maps one huge page too many, and releases the parts before and after
- * the aligned memory. */
+/* Maps memory that is aligned to huge pages. The mapping is one huge page larger than needed, and the parts before and
+ * after the aligned memory are released. */
 static uint8_t *map(size_t size) {
     uint8_t *bytes = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED) return NULL;

@@ -1,6 +1,6 @@
 /* Times reading memory in two ways. In the first way, a team of threads reads a block of memory, each thread its own
- * part, and reads a small block several times. In the second way, one thread follows a chain of loads, in which each
- * load waits for the load before it.
+ * part; a small block is read several times. In the second way, one thread follows a chain of loads, in which each load
+ * waits for the load before it.
  *
  * In: a pool, sizes. Out: bytes per second, seconds of a load. */
 #ifndef FR_BENCH_MEMORY_H
@@ -11,8 +11,8 @@
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 
-/* A block of memory. Each page was first touched by the thread that will read it, so that the page is in that thread's
- * NUMA node. */
+/* Describes a block of memory. Each page was first touched by the thread that will read it, so that the page is in that
+ * thread's NUMA node. */
 typedef struct fr_bench_memory {
     const uint8_t *bytes;
     size_t size;
@@ -26,9 +26,9 @@ typedef struct fr_bench_memory {
 fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages pages);
 void fr_bench_memory_close(fr_bench_memory *memory);
 
-/* Give bytes per second. fr_bench_memory_read is for one reading by all threads. fr_bench_memory_reread is for several
- * readings in a row; if the memory fits into a cache, all but the first reading come from the cache. If the pool has
- * as many threads as the pool that took the memory, each thread reads the part that it touched. */
+/* Each gives bytes per second. fr_bench_memory_read is for one reading by all threads. fr_bench_memory_reread is for
+ * several readings in a row; if the memory fits into a cache, all but the first reading come from the cache. If the
+ * pool has as many threads as the pool that took the memory, each thread reads the part that it touched. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 

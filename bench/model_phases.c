@@ -13,7 +13,7 @@
 
 static fr_kernels under, counting;
 static struct { const uint8_t *begin, *end; } head;
-static _Thread_local fr_bench_share *own; /* NULL: this thread does not count */
+static _Thread_local fr_bench_share *own; /* the counts of this thread; NULL if the thread does not count */
 
 static void count(fr_bench_phase phase, double start, double macs) {
     if (!own) return;
@@ -36,8 +36,8 @@ static double attention_macs(const fr_attn *attn) {
     return positions * (double)(attn->head_dim + attn->value_dim);
 }
 
-/* Defines the function that counts in place of the kernel in `slot`. The function is named after the scalar kernel of
- * the slot, so that each function has another name. */
+/* Defines the function that replaces the kernel in `slot` and counts its calls. The function is named after the scalar
+ * kernel of the slot, so that each slot's function has a name of its own. */
 #define COUNTS(slot, function, phase, macs, parameters, arguments) \
     static void counting_##function parameters {                   \
         double start = fr_clock();                                 \
@@ -118,8 +118,8 @@ static double attention_macs(const fr_attn *attn) {
     }
 
 /* kernels.def and the two files beside it have a line for each kernel. Only the lines of scalar kernels are used here:
- * each slot has one, and that line makes the slot's counting function. A twin (FR_TWIN_KERNEL) is a slot that has the
- * kernel of another slot, so it gets the counting function of that other slot. */
+ * each slot has one such line, and the line defines the slot's counting function. A twin (FR_TWIN_KERNEL) is a slot
+ * that has the kernel of another slot, so it gets the counting function of that other slot. */
 #define AT_FR_ISA_SCALAR(...) __VA_ARGS__
 #define AT_FR_ISA_SCALAR_FMA(...)
 #define AT_FR_ISA_AVX2(...)
@@ -157,7 +157,7 @@ void fr_bench_count_into(const fr_team *team, fr_bench_share *shares) {
 
 /* -------------------------------------------------------------------------------------------------------- the table */
 
-/* A timing of a prompt, with the work of each thread. */
+/* Holds a timing of a prompt, with the work of each thread. */
 typedef struct timing {
     double seconds;
     fr_bench_share *shares; /* [threads] */
@@ -167,8 +167,8 @@ static void count_into(void *context, const fr_team *team) {
     fr_bench_count_into(team, context);
 }
 
-/* Returns the timing with the median time. All figures of the table come from this timing, so that the times of the
- * parts add up to its time. */
+/* Returns the timing whose time is the median. All figures of the table come from this timing, so that the times of the
+ * phases add up to the timing's total. */
 static const timing *middle_of(timing *timings, size_t count) {
     for (size_t i = 1; i < count; i++)
         for (size_t k = i; k > 0 && timings[k].seconds < timings[k - 1].seconds; k--) {
@@ -179,8 +179,8 @@ static const timing *middle_of(timing *timings, size_t count) {
     return &timings[count / 2];
 }
 
-/* Adds a line to the table. of: the seconds of the whole prompt. macs: NaN if the phase's multiply-adds are not
- * counted. peak: NaN if the phase has no peak to compare with. */
+/* Adds a line to the table. of: the seconds of the whole prompt. macs: the phase's multiply-adds, or NaN if they are
+ * not counted. peak: the peak to compare with, or NaN if there is none. */
 static void put_share(const fr_bench_run *run, const char *phase, size_t thread, double seconds, double of, double macs,
                       double peak) {
     double rate = seconds > 0 ? macs / seconds : NAN;
@@ -212,8 +212,8 @@ static void put_timing(const fr_bench_run *run, const timing *t, size_t threads,
     }
 }
 
-/* Times prompts with kernels that count. The session that uses them must be closed before the model has its own kernels
- * again. */
+/* Times prompts with kernels that count. The model has its own kernels again only after the session that uses the
+ * counting kernels was closed. */
 static fr_status time_prompts(fr_bench_run *run, size_t prompt, timing *timings, size_t threads, double *peak) {
     fr_session *session;
     size_t repetitions = run->plan->repetitions;

@@ -18,18 +18,18 @@ typedef enum fr_bench_phase {
     FR_BENCH_PHASES
 } fr_bench_phase;
 
-/* The work of a thread in one prompt. */
+/* Holds the work of a thread in one prompt. */
 typedef struct fr_bench_share {
     double seconds[FR_BENCH_PHASES], macs[FR_BENCH_PHASES];
 } fr_bench_share;
 
-/* Makes the table of kernels that count. Each kernel of this table calls the kernel of `kernels` in the same slot. The
- * head's weights are the head_bytes bytes from `head` on, so a product with these weights counts as the head's.
- * Returns the table. */
+/* Makes and returns the table of kernels that count. Each kernel of this table calls the kernel of `kernels` in the
+ * same slot. The head's weights are the head_bytes bytes from `head` on, so a product with these weights counts as the
+ * head's. */
 const fr_kernels *fr_bench_counting_kernels(const fr_kernels *kernels, const uint8_t *head, size_t head_bytes);
 
-/* Makes the threads of a team count their work. The thread with the index i counts into shares[i], which is set to
- * zero first. shares NULL: the threads count no more. The whole team makes the call. */
+/* Makes the threads of a team count their work. The thread with the index i counts into shares[i], which is set to zero
+ * first. If shares is NULL, the threads stop counting. All threads of the team must make the call. */
 void fr_bench_count_into(const fr_team *team, fr_bench_share *shares);
 
 #endif

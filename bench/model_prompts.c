@@ -10,9 +10,10 @@
 #include "base/file_place.h"
 #include "formats/checkpoint.h"
 
-#define LONGEST ((size_t)1 << 20) /* the most bytes of a prompt */
+#define LONGEST ((size_t)1 << 20) /* the largest number of bytes of a prompt */
 
-/* The built-in texts. At the end of each, the next words are as easy to predict as the text's class promises. */
+/* The built-in texts. They end at a point where the next words are as easy to predict as is typical for the text's
+ * class. */
 static const struct {
     const char *class, *text;
 } own[] = {

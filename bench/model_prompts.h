@@ -17,7 +17,8 @@ typedef struct fr_bench_prompts {
     size_t count;
 } fr_bench_prompts;
 
-/* Opens the texts. folder NULL: the built-in ones. A folder without any text file is FR_INPUT. */
+/* Opens the texts. If folder is NULL, they are the built-in texts. If a folder has no text file, the call fails with
+ * FR_INPUT. */
 fr_status fr_bench_prompts_open(const char *folder, fr_bench_prompts *prompts);
 void fr_bench_prompts_close(fr_bench_prompts *prompts);
 

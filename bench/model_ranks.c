@@ -1,8 +1,8 @@
 /* Makes tables of the messages that ranks send each other in a forward, layer by layer.
  *
- * In: a model that ranks run. Out: a table. For each number of rows it gives the bytes that this rank sends in the
- * median forward, and the time that it waits. It has lines for the layers, for the head, and for the search for the
- * best id. Neighbouring layers that send the same amount share a line. */
+ * In: a model that ranks run. Out: a table. For each number of rows the table gives two figures of the median forward:
+ * the bytes that this rank sends, and the time that it waits. The table has lines for the layers, for the head, and for
+ * the search for the best id. Neighbouring layers that send the same amount share a line. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "bench/model_run.h"
 #include "src/api/ranks.h"
 
-/* The messages of one forward, counted for each layer and for the places outside of layers. */
+/* Counts the messages of one forward, for each layer and for the parts of a forward outside of layers. */
 typedef struct traffic {
     uint64_t messages[FR_RANKS_PLACES], bytes[FR_RANKS_PLACES];
-    double seconds[FR_RANKS_PLACES][FR_BENCH_PAIRS]; /* seconds of waiting in each of several forwards */
+    double seconds[FR_RANKS_PLACES][FR_BENCH_PAIRS]; /* seconds of waiting at each place, in each of several forwards */
 } traffic;
 
 static void count_forward(const fr_bench_run *run, size_t rows, traffic *t, size_t pair) {

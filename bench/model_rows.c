@@ -1,7 +1,7 @@
 /* Times verifying K rows and drafting, and computes how many drafts must be accepted for speculation to pay.
  *
  * In: an opened model, perhaps a drafter. Out: a table of T(K)/T(1) at each depth, and a table of the draft step. T(K)
- * is the time of one forward of K rows with all their logits. It is measured in turn with T(1). The first table also
+ * is the time of one forward of K rows with all their logits. T(K) and T(1) are measured in turn. The first table also
  * has L(K), the lowest value of T(K)/T(1) that this machine allows. */
 #include <math.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "bench/model_run.h"
 
 #define BANDWIDTH  ((size_t)1 << 30) /* bytes that are read to measure the bandwidth */
-/* If the weights have fewer bytes than this, they may lie in a cache. L(K) is then unknown, because the bandwidth of
+/* If the weights have fewer bytes than this, they may be in a cache. L(K) is then unknown, because the bandwidth of
  * caches is not measured. */
 #define MEMORY     2.5e8
-#define PAIRS_MORE 3 /* The repetitions are multiplied by this, because a pair of forwards is short. */
+#define PAIRS_MORE 3 /* the repetitions are multiplied by this number, because a pair of forwards is short */
 
 /* ------------------------------------------------------------------------------------------------------- draft step */
 
@@ -34,7 +34,7 @@ static bool forward_clears_caches(const fr_bench_run *run) {
     return fr_bench_cost_of(run->session, 1, 0).bytes >= 2 * largest;
 }
 
-/* Measures the bandwidth of memory just before draft steps are timed; NaN if the drafter's weights may lie in a
+/* Measures the bandwidth of memory just before draft steps are timed. Returns NaN if the drafter's weights may be in a
  * cache. */
 static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     if (!forward_clears_caches(run)) return NAN;
@@ -44,18 +44,18 @@ static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     return bandwidth > 0 ? bandwidth : NAN;
 }
 
-/* Timings of drafting.
+/* Holds timings of drafting.
  *     steps   seconds of one draft step, computed from proposals of 5 drafts and of `drafts` drafts
- *     starts  seconds of starting a proposal, computed from these proposals too
- *     all     seconds of proposing `drafts` drafts, the most that one round can have
+ *     starts  seconds of starting a proposal, computed from the same two proposals
+ *     all     seconds of proposing `drafts` drafts, which is the largest number in one round
  *     firsts  seconds of proposing a single draft right after a forward */
 typedef struct step_timings {
     double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], all[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
     size_t count, drafts; /* count: number of timings; drafts: number of drafts in a proposal */
 } step_timings;
 
-/* Adds the line about draft steps to the table. Starting a proposal may take almost no time, so the spread of that time
- * is the distance between the quartiles in seconds, not in per cent. */
+/* Adds the line about draft steps to the table. Starting a proposal may take almost no time. So the spread of that time
+ * is given in seconds, as the distance between the quartiles, and not in per cent. */
 static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidth) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
@@ -117,7 +117,7 @@ static fr_status time_blocks(fr_session *session, step_timings *t) {
     return FR_OK;
 }
 
-/* Gives the largest fixed number of drafts in the plan, without FR_DRAFT_AUTO; 0: there is none. */
+/* Gives the largest fixed number of drafts in the plan (FR_DRAFT_AUTO is not a fixed number), or 0 if there is none. */
 static size_t most_drafts(const fr_bench_list *drafts) {
     int64_t most = 0;
     for (size_t i = 0; i < drafts->count; i++)
@@ -125,8 +125,9 @@ static size_t most_drafts(const fr_bench_list *drafts) {
     return (size_t)most;
 }
 
-/* Times drafts. The session itself runs the forward before each timing, so that the same team of threads runs both, as
- * in a round. most: the largest number of drafts that the plan names; 0: none. */
+/* Times drafts. The session itself runs the forward before each timing, so that the same team of threads runs the
+ * forward and the drafts, as in a round. most: the largest number of drafts that the plan names, or 0 if it names
+ * none. */
 static fr_status time_drafts(fr_session *session, size_t most, step_timings *t) {
     double five;
     size_t block = session->drafting.draft->block;
@@ -171,7 +172,8 @@ fr_status fr_bench_model_drafts(fr_bench_run *run) {
 
 /* ------------------------------------------------------------------------------------------------------------- T(K) */
 
-/* Gives E(a) = 1 + a + ... + a^drafts, the expected tokens of a round if each draft is accepted with probability a. */
+/* Gives E(a) = 1 + a + ... + a^drafts, the expected number of tokens of a round if each draft is accepted with
+ * probability a. */
 static double expected(size_t drafts, double a) {
     double sum = 1;
     for (size_t i = 0; i < drafts; i++) sum = 1 + a * sum;
@@ -207,16 +209,16 @@ static limits measure_limits(fr_bench_run *run) {
     return l;
 }
 
-/* Gives L(rows) at a depth. A forward's cost has the reads of attention only for attention over latents. So for any
- * other attention the limit is known only for an empty context. */
+/* Gives L(rows) at a depth. Only for attention over latents does a forward's cost include the reads of attention. So
+ * for any other attention the limit is known only for an empty context. */
 static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cost *cost, const limits *l) {
     if (isnan(l->most.peak) || (depth && l->one.attention == 0)) return NAN;
     fr_bench_cost one = depth ? fr_bench_cost_of(run->session, 1, depth) : l->one;
     return fr_bench_row_limit(&one, cost, &l->most);
 }
 
-/* The times T(rows) and ratios T(rows)/T(1). T(1) is measured right before each T(rows), so that changes of the
- * machine's speed affect both. */
+/* Holds the times T(rows) and the ratios T(rows)/T(1). T(1) is measured right before each T(rows), so that changes of
+ * the machine's speed affect both. */
 typedef struct row_timings {
     double seconds[FR_BENCH_TIMINGS], ones[FR_BENCH_TIMINGS], ratios[FR_BENCH_TIMINGS];
     size_t count;
@@ -247,7 +249,7 @@ static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double li
     curve->limit[at] = limit;
 }
 
-/* Adds the cells of the line about forwards of `rows` rows. read: the cost of such a forward. */
+/* Adds the cells of the line about forwards of `rows` rows. read: the cost of a forward of that many rows. */
 static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, const fr_bench_cost *read, double limit) {
     double spread = run->plan->max_spread, drafts = (double)rows - 1;
     fr_bench_figure time = fr_bench_figure_kept(t->seconds, t->count), one = fr_bench_figure_kept(t->ones, t->count);
@@ -269,7 +271,7 @@ static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, cons
     if (!isnan(read->experts)) fr_bench_number(run->report, read->experts);
 }
 
-/* Adds the line about forwards of `rows` rows to the table. first: `depth` is the plan's first depth. */
+/* Adds the line about forwards of `rows` rows to the table. first: true if `depth` is the plan's first depth. */
 static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
     char name[64], words[32];
     row_timings t;

@@ -7,7 +7,7 @@
 #include "bench/measure.h"
 #include "bench/model_run.h"
 
-/* The columns that all tables begin with, under llama-bench's names where it has such columns. */
+/* The columns with which all tables begin. If llama-bench has a column of the same meaning, its name is used. */
 static const fr_bench_column common[] = {
     {"test", "test", 0},     {"isa", NULL, 0},           {"n_threads", NULL, 0},     {"n_prompt", NULL, 0},
     {"n_gen", NULL, 0},      {"n_depth", NULL, 0},       {"median_ns", NULL, 0},     {NULL, "ms", 3},
@@ -43,7 +43,8 @@ void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value
     fr_bench_from(run->report, figure, value, run->plan->max_spread);
 }
 
-/* Gives the mean and the standard deviation of a sample. A single value has the deviation 0, as in llama-bench. */
+/* Gives the mean and the standard deviation of a sample. If there is a single value, the deviation is 0, as in
+ * llama-bench. */
 static void mean_of(const double *values, size_t n, double *mean, double *deviation) {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) sum += values[i];

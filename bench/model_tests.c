@@ -1,5 +1,5 @@
 /* Runs the tests that llama-bench has too: prompts and decoding. At each depth of the context, pp512 runs 512 ids at
- * once, tg128 runs 128 ids one after the other, and pp512+tg128 times both together.
+ * once, tg128 runs 128 ids one after the other, and pp512+tg128 does the two one after the other in one timing.
  *
  * In: an opened model, lengths, depths. Out: a table. Before each test one prompt, or one id, is run untimed as a
  * warm-up. */

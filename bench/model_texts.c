@@ -1,5 +1,5 @@
-/* Measures the gain of speculation on whole texts of several classes, with real drafts or with drafts that are right
- * at chosen rates.
+/* Measures the gain of speculation on whole texts of several classes, with real drafts or with drafts of which a chosen
+ * share is right.
  *
  * In: an opened model, a draft method. Out: a table with a line for each class of texts and number of drafts in a
  * round. A line has the speed with and without drafts, the share of drafts that were accepted at each depth, and a
@@ -19,43 +19,43 @@
 
 enum { SYNTHETIC_PROMPT = 128, DRAFTS_MAX = FR_STEP_MAX - 1 };
 
-/* A prompt, and the ids that plain decoding gives after it. */
+/* Holds a prompt, and the ids that plain decoding gives after it. */
 typedef struct passage {
     int32_t *ids; /* [prompt + tokens] */
     size_t prompt;
     uint64_t ids_hash, logits_hash;
 } passage;
 
-/* A class of prompts, such as prose or code. */
+/* Describes a class of prompts, such as prose or code. */
 typedef struct text_class {
     const char *name;
     passage *texts;
     size_t count;
-    /* Number of tokens after each prompt. The forward of the prompt gives the first token, so only the others are
-     * timed. */
+    /* Number of tokens after each prompt. The first token comes from the forward of the prompt, so only the other
+     * tokens are timed. */
     size_t tokens;
     size_t context; /* context of the sessions that run this class */
 } text_class;
 
-/* Counts of drafts, of generated tokens, and of the target's calls. By depth: drafts that were compared and accepted.
- * In total: drafts that were made (drafted) and accepted (stood). */
+/* Counts drafts, generated tokens, and the target's calls. compared and accepted count drafts by depth; drafted (drafts
+ * that were made) and stood (drafts that were accepted) are totals. */
 typedef struct draft_counts {
     double compared[DRAFTS_MAX], accepted[DRAFTS_MAX], drafted, stood, generated, calls;
 } draft_counts;
 
-/* The results of one way to decode, summed over a class of texts. */
+/* Holds the results of one way to decode, summed over a class of texts. */
 typedef struct outcome {
     /* seconds: the time with drafts; plain: the time of plain decoding right before; ratio: plain / seconds */
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;        /* number of timings */
-    draft_counts drafts; /* drafts of the timed runs, or drafts of the untimed run if speculation changed the text */
+    draft_counts drafts; /* drafts of the timed runs; if speculation changed the text, drafts of the untimed run */
     uint64_t ids_hash, logits_hash;
     bool same;
 } outcome;
 
 /* -------------------------------------------------------------------------------------------------- a run of a text */
 
-/* The text that a run generated, and hashes of its ids and logits if `hashed`. */
+/* Holds the text that a run generated, and hashes of the text's ids and logits if `hashed`. */
 typedef struct said {
     int32_t *ids; /* [tokens] */
     bool hashed;
@@ -88,8 +88,8 @@ static void count_drafts(const fr_session *session, draft_counts *o) {
     o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
 }
 
-/* Runs every text of the class once. *seconds: the time of the timed tokens. *same: cleared if an id differs from
- * plain decoding. Counts of drafts are added to `drafts`, unless it is NULL. */
+/* Runs every text of the class once. *seconds: the time of the timed tokens. *same becomes false if an id differs from
+ * plain decoding. Counts of drafts are added to `drafts`, if it is not NULL. */
 static fr_status run_class(fr_session *session, const text_class *class, int32_t *ids, double *seconds, bool *same,
                            draft_counts *drafts) {
     said answer = {.ids = ids};
@@ -106,8 +106,8 @@ static fr_status run_class(fr_session *session, const text_class *class, int32_t
 
 /* ------------------------------------------------------------------------------------------------- synthetic drafts */
 
-/* The state of drafts of which a given share is right. The right drafts come at regular intervals and not at random,
- * so that even short texts have this share. */
+/* Holds the state of drafts of which a given share is right. The right drafts come at regular intervals and not at
+ * random, so that even short texts have this share. */
 typedef struct synthetic {
     const fr_bench_model_plan *plan;
     double owed[DRAFTS_MAX];
@@ -207,7 +207,7 @@ static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
 }
 
 /* Predicts the gain of speculation from T(K + 1), the time of a forward of K + 1 rows, and from the time of a draft
- * step. The gain is the tokens of a round divided by its cost in decode steps. */
+ * step. The gain is the number of tokens of a round divided by the round's cost in decode steps. */
 static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_call) {
     if (drafts == FR_DRAFT_AUTO) return NAN;
     double draft = run->drafter ? (run->draft_start + (double)drafts * run->draft_step) / run->one : 0;
@@ -279,8 +279,8 @@ static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_c
     return status;
 }
 
-/* Generates the texts by plain decoding, and stores their ids and hashes. The session `plain` also runs all later
- * texts without drafts. */
+/* Generates the texts by plain decoding, and stores their ids and hashes. The session `plain` is used again later for
+ * all timed runs without drafts. */
 static fr_status write_texts(fr_session *plain, text_class *class) {
     for (size_t t = 0; t < class->count; t++) {
         passage *text = &class->texts[t];
@@ -369,7 +369,7 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run) {
     return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
 }
 
-/* Returns true if the user asked for texts and drafts can be made. */
+/* Returns true if the user asked for texts and the run can make drafts. */
 static bool are_asked(const fr_bench_run *run) {
     return run->plan->text_tokens && run->plan->drafts.count && fr_bench_drafts_at_all(run);
 }

@@ -1,5 +1,6 @@
-/* Declares loops that multiply and add on registers alone, as fast as an instruction set can. Each has its own file,
- * whose name tells the operation: dot_ multiplies int8 into int32, fma_ float32, bfdot_ BF16 into float32.
+/* Declares loops that multiply and add on registers alone, as fast as an instruction set can. Each loop has its own
+ * file, whose name tells the operation: dot_ multiplies int8 into int32, fma_ multiplies float32, bfdot_ multiplies
+ * BF16 into float32.
  *
  * In: a number of rounds. Out: the number of multiply-adds in these rounds. Each loop has enough independent sums to
  * hide the instruction's latency. Its operands never change, so it loads nothing. peaks_x86.c and peaks_aarch64.c list
@@ -24,8 +25,8 @@ typedef struct fr_bench_peak {
     fr_bench_operation operation;
     fr_isa_level level; /* the level of instruction sets that the machine must have */
     /* Name of the instruction set that has the instruction. It is usually the level's name. Instructions for BF16
-     * belong to no level. So the `level` of a BF16 loop is a lower one, which all machines with the instruction
-     * have. */
+     * belong to no level. So the `level` of a BF16 loop is a lower one, which every machine with the instruction
+     * has. */
     const char *isa;
     const char *instruction; /* the instruction whose speed is measured */
     bool kernels;            /* the engine's kernels of this level use the instruction */

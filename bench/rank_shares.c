@@ -11,7 +11,7 @@ enum { STEPS = 8, GATHERS = 30 };
 #define BYTES   ((size_t)256 << 20) /* bytes that are read, which is more than the caches hold */
 #define SECONDS 0.1
 
-/* Opens a pool; NULL if that fails. */
+/* Opens a pool. Returns NULL if the pool can't be opened. */
 static fr_pool *open_pool(size_t threads) {
     static fr_machine machine;
     static fr_plan plan;
@@ -49,8 +49,8 @@ static double sum_of(const double *bandwidths, size_t ranks) {
     return sum;
 }
 
-/* Returns the seconds of a gather. Each rank takes the shortest of several times, because in the others it may have
- * waited for ranks that started late. The slowest rank's time is the result. */
+/* Returns the seconds of a gather. Each rank takes the shortest of several timings, because in the other timings it may
+ * have waited for ranks that started late. The result is the time of the slowest rank. */
 static double time_gathers(void) {
     double all[FR_LAB_MOST_RANKS], least = INFINITY, slowest = 0;
     for (size_t i = 0; i < GATHERS; i++) {

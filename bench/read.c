@@ -12,7 +12,7 @@ bool fr_bench_listed(const char *list, const char *word) {
     return !list;
 }
 
-/* Gives the levels that a list of instruction sets allows: the level of each set, and all lower levels. */
+/* Gives the levels that a list of instruction sets allows: the level of each set, and all levels below it. */
 static unsigned allowed(const char *words) {
     unsigned levels = 1u << FR_ISA_SCALAR;
     for (size_t i = 0; fr_isa_word(i); i++)

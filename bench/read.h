@@ -1,8 +1,9 @@
 /* Declares loops that read memory as fast as an instruction set can, each in its own file read_ISA.c.
  *
- * In: page-aligned bytes, a multiple of 4096, and a number of times. Out: the exclusive or of all their words, so that
- * the compiler can't leave out a load. Each loop keeps several independent results in registers, so that its loads
- * don't wait for one another. peaks_x86.c and peaks_aarch64.c list the loops of their architecture. */
+ * In: page-aligned bytes, whose number is a multiple of 4096, and a number of times to read them. Out: the exclusive or
+ * of all their words, so that the compiler can't omit a load. Each loop keeps several independent results in registers,
+ * so that its loads don't wait for one another. peaks_x86.c and peaks_aarch64.c list the loops of their
+ * architecture. */
 #ifndef FR_BENCH_READ_H
 #define FR_BENCH_READ_H
 
@@ -25,15 +26,15 @@ typedef struct fr_bench_reader {
 extern const fr_bench_reader fr_bench_readers[];
 extern const size_t fr_bench_reader_count;
 
-/* Gives the widest loop that this machine can run and that `words` allows. words: a list of instruction sets,
- * separated by commas; NULL: all of them. */
+/* Gives the widest loop that this machine can run and that `words` allows. words: a list of instruction sets, separated
+ * by commas; NULL allows all of them. */
 const fr_bench_reader *fr_bench_widest_reader(const char *words);
 
 /* Returns true if a list, whose words are separated by commas, contains the word. A NULL list contains every word. */
 bool fr_bench_listed(const char *list, const char *word);
 
-/* Keeps two passes apart. The compiler could otherwise see that reading the same bytes twice cancels in the exclusive
- * or, and leave out both passes. */
+/* Keeps the compiler from combining two passes. It could otherwise see that reading the same bytes twice cancels in the
+ * exclusive or, and omit both passes. */
 static inline void fr_bench_read_again(void) {
     __asm__ volatile("" : : : "memory");
 }

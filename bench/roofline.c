@@ -12,7 +12,7 @@ enum { WIDTH = 960, HEIGHT = 600, LEFT = 76, RIGHT = 24, TOP = 48, BOTTOM = 56, 
 static const char *const colours[CLASSES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#e69f00", "#56b4e9", "#666666", "#000000"};
 
-/* A mark of the picture: a measured point, or a roof, for which `series` is "". */
+/* Describes a mark of the picture. A mark is a measured point or a roof; `series` is "" for a roof. */
 typedef struct mark {
     char class[24], series[128], text[160];
     double x, y;
@@ -56,7 +56,7 @@ void fr_bench_roofline_point(fr_bench_roofline *r, const char *class, const char
 }
 
 void fr_bench_roofline_peak(fr_bench_roofline *r, const char *class, const char *name, double macs) {
-    /* a roof's mark is the point at which it meets the line of the bandwidth */
+    /* a roof's mark is the point at which the roof meets the line of the bandwidth */
     fr_bench_roofline_point(r, class, "", name, macs / r->bandwidth, macs);
 }
 
@@ -123,8 +123,8 @@ static size_t class_of(const fr_bench_roofline *r, const mark *m) {
     return number % CLASSES;
 }
 
-/* Draws a roof with its name above the line at the right end. A name that would overlap an earlier one moves to the
- * left. */
+/* Draws a roof, with its name above the line at the right end. If the name would overlap an earlier name, it moves to
+ * the left. */
 static void draw_peak(const frame *f, const fr_bench_roofline *r, size_t index) {
     enum { NAME_WIDTH = 160, NAME_HEIGHT = 14 };
     const mark *m = &r->marks[index];

@@ -14,8 +14,8 @@ double fr_bench_median(double *values, size_t n) {
     return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
-/* Returns a quantile of sorted values, interpolated between neighbours. part: 0 gives the least value, 0.5 the median,
- * 1 the largest. */
+/* Returns a quantile of sorted values, interpolated between neighbours. part: 0 gives the smallest value, 0.5 the
+ * median, 1 the largest value. */
 static double quantile(const double *values, size_t n, double part) {
     double at = part * (double)(n - 1);
     size_t below = (size_t)at;

@@ -11,8 +11,8 @@
 
 #include "quant/dtype.h"
 
-/* A safetensors file that is being written. The code walks over the tensors twice: first to write the header, then to
- * write the data. */
+/* Describes a safetensors file that is being written. The code walks over the tensors twice: first to write the header,
+ * then to write the data. */
 typedef struct writer {
     FILE *file;
     char *header;
@@ -42,8 +42,8 @@ static void append(writer *w, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Writes BF16 values that are uniformly distributed around `mean` with standard deviation `deviation`. Each random
- * number gives four values, from 16 bits each, which is fine enough for noise. */
+/* Writes BF16 values that are uniformly distributed around `mean` with standard deviation `deviation`. Each 64-bit
+ * random number gives four values of 16 bits, which is fine enough for noise. */
 static void write_noise(writer *w, size_t count, float mean, float deviation) {
     uint16_t buffer[4096];
     float scale = deviation * sqrtf(12.0f) / 65536.0f;
@@ -59,7 +59,7 @@ static void write_noise(writer *w, size_t count, float mean, float deviation) {
     }
 }
 
-/* Writes one tensor, a vector if features is 0. */
+/* Writes one tensor. If `features` is 0, the tensor is a vector. */
 static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...) {
@@ -90,7 +90,8 @@ static void norm(writer *w, size_t layer, const char *name, size_t n) {
     tensor(w, 0, n, 1, 0.1f, "model.layers.%zu.%s.weight", layer, name);
 }
 
-/* Writes the tensors of a layer that targets and assistants have in common. kv_heads 0: the layer has queries only. */
+/* Writes the tensors of a layer that targets and assistants have in common. If kv_heads is 0, the layer has queries
+ * only. */
 static void layer(writer *w, size_t index, size_t hidden, size_t heads, size_t kv_heads, size_t head_dim, size_t ffn) {
     norm(w, index, "input_layernorm", hidden);
     norm(w, index, "post_attention_layernorm", hidden);
@@ -147,7 +148,8 @@ static void write_ordering(writer *w, size_t vocab) {
 
 typedef void walk_fn(writer *w, const void *shape, const void *target);
 
-/* Writes all tensors. ordering: length of the token ordering after the float tensors; 0: there is none. */
+/* Writes all tensors. ordering: length of the token ordering, which is written after the float tensors; 0 if there is
+ * none. */
 static bool write_tensors(const char *folder, walk_fn *walk, const void *shape, const void *target, size_t ordering) {
     char path[512];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);

@@ -18,7 +18,7 @@ struct fr_bench_report {
     size_t count, filled;
     json_t *facts; /* a JSON object; each line of a table begins as a copy of it */
     json_t *row;
-    size_t rows; /* lines that were written so far, in all tables */
+    size_t rows; /* number of lines that were written so far, in all tables */
     size_t table_rows;
 };
 
@@ -81,7 +81,7 @@ static void print_cell(const fr_bench_report *report, const char *text) {
 
 /* -------------------------------------------------------------------------------------------------------------- CSV */
 
-/* Prints a text in quotes, with each quote in the text doubled, as CSV (RFC 4180) and SQL need it. */
+/* Prints a text between quotes. Quotes inside the text are doubled, as CSV (RFC 4180) and SQL need it. */
 static void print_between(FILE *out, const char *text, char quote) {
     fputc(quote, out);
     for (; *text; text++) {
@@ -124,8 +124,8 @@ static void print_csv(const fr_bench_report *report, bool names) {
 
 /* -------------------------------------------------------------------------------------------------------------- SQL */
 
-/* Prints the names of the columns. With `types`, for SQL, each name is followed by the type of the column's value in
- * the table's first line. */
+/* Prints the names of the columns. If `types` is true, for SQL, each name is followed by the type of the column's value
+ * in the table's first line. */
 static void print_columns(const fr_bench_report *report, bool types) {
     const char *key, *comma = "";
     json_t *value;
@@ -194,7 +194,7 @@ static void end_row(fr_bench_report *report) {
     report->filled = 0;
 }
 
-/* Adds a cell; takes over the value. */
+/* Adds a cell. The report takes over the reference to `value`. */
 static void put_cell(fr_bench_report *report, const char *text, json_t *value) {
     if (report->form == FR_BENCH_MD) print_cell(report, text);
     if (report->filled == 0) {

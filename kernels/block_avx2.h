@@ -77,7 +77,8 @@ FR_INLINE size_t group_of(size_t step, size_t apart) {
 
 typedef void unpack_fn(pair *first, pair *second, const uint8_t *codes, size_t step);
 
-/* Takes from each byte the bits of `mask`, counted from bit `from` on, and moves them so that they begin at bit `to`. */
+/* Takes from each byte the bits of `mask`, counted from bit `from` on, and moves them so that they begin at bit
+ * `to`. */
 FR_INLINE __m256i move_bits(__m256i bytes, size_t from, size_t to, int mask) {
     if (from > to) bytes = _mm256_srli_epi16(bytes, (int)(from - to));
     if (from < to) bytes = _mm256_slli_epi16(bytes, (int)(to - from));

@@ -1,10 +1,10 @@
-/* Prints the logits that llama.cpp computes for given ids, for logits.py. build.sh links this with llama.cpp's
+/* Prints the logits that llama.cpp computes for given ids, for logits.py. build.sh links this program with llama.cpp's
  * library.
  *
  *   usage: peer-logits MODEL f32|f16 ID,ID,...
  *
- * In: a GGUF file, the type of cached keys and values, ids of the file's vocabulary. Out: on standard output the
- * logits of every id, float32 [ids, vocab]. All ids are run in one batch, by one thread. */
+ * In: a GGUF file, the type of cached keys and values, ids of the file's vocabulary. Out: on standard output the logits
+ * of every id, float32 [ids, vocab]. All ids are run in one batch, by one thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Times llama.cpp's forward of K rows with logits for all of them, for results.py. Verifying K - 1 drafts needs such a
- * forward. build.sh links this with llama.cpp's library.
+ * forward. build.sh links this program with llama.cpp's library.
  *
  *   usage: peer-rows MODEL THREADS DEPTH PAIRS K...
  *
@@ -25,7 +25,7 @@ static void silence(enum ggml_log_level level, const char *text, void *context) 
     (void)level, (void)text, (void)context;
 }
 
-/* Reads a number from 1 to `most`; 0 if the text is anything else. */
+/* Reads a number from 1 to `most`. Returns 0 if the text is anything else. */
 static int32_t number(const char *text, long most) {
     char *end;
     long value = strtol(text, &end, 10);
@@ -38,7 +38,8 @@ static int64_t nanoseconds(void) {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Runs arbitrary ids from a position on, with logits of all rows or only of the last. */
+/* Runs arbitrary ids from a position on. If `all` is true, logits are computed for all rows, otherwise only for the
+ * last row. */
 static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     r->batch.n_tokens = rows;
     for (int32_t i = 0; i < rows; i++) {
@@ -54,7 +55,7 @@ static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     return true;
 }
 
-/* Gives the nanoseconds of a forward of rows after the context. The result is negative if llama.cpp refuses the
+/* Gives the nanoseconds of a forward of `rows` rows after the context. The result is negative if llama.cpp refuses the
  * forward. */
 static int64_t time_rows(run *r, int32_t rows) {
     int64_t start = nanoseconds();

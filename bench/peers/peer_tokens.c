@@ -1,10 +1,10 @@
-/* Prints the ids into which llama.cpp tokenizes lines, for tools/real/tokens.py. build.sh links this with llama.cpp's
- * library.
+/* Prints the ids into which llama.cpp tokenizes lines, for tools/real/tokens.py. build.sh links this program with
+ * llama.cpp's library.
  *
  *   usage: peer-tokens MODEL < LINES
  *
- * In: a GGUF file, of which only the vocabulary is read; lines of any length. Out: for each line its ids with blanks
- * between them. Special tokens in the text are recognized, and none are added. */
+ * In: a GGUF file, of which only the vocabulary is read; lines of any length. Out: for each line its ids, separated by
+ * blanks. Special tokens in the text are recognized, and no special tokens are added. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
