@@ -23,11 +23,11 @@ static void require(fr_status status) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 enum { PROMPT = sizeof prompt / sizeof *prompt };
 
-/* The three pairs undo rejected drafts in different ways. gemma4-e has sliding layers and a separate drafter.
- * EAGLE-3's drafter keeps a row of its own for each row of the target. qwen35-tied has recurrent states, and drafts
- * with its own MTP layer. */
+/* The three pairs undo rejected drafts in different ways. gemma4-e has sliding layers and a separate drafter. EAGLE-3's
+ * drafter keeps a cached row of its own for each row of the target. qwen35-tied has recurrent states, and drafts with
+ * its own MTP layer. */
 static const struct {
-    const char *target, *drafter; /* drafter "" is the target's own layer; NULL: no drafter */
+    const char *target, *drafter; /* drafter: "" means the target's own MTP layer; NULL: there is no drafter */
 } pairs[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
              {"tests/data/llama/q4_0.gguf", "tests/data/llama/eagle3.gguf"},
              {FR_TEST_MODELS "qwen35-tied", ""}};
@@ -91,8 +91,8 @@ static void expect_ids(const int32_t *got, const int32_t *expected, size_t count
 
 /* --------------------------------------------------------------------------------------------------- ids and logits */
 
-/* Prompting the same ids again starts a new text, so mirostat's bound must be back at its initial value. Reading
- * logits in between must not change that. */
+/* If the same ids are prompted again, a new text starts, so mirostat's bound must be back at its initial value. Reading
+ * logits before that must not change it. */
 START_TEST(a_look_at_logits_leaves_no_bound_behind) {
     engine e = open_engine(_i);
     require(fr_options_set_number(e.options, FR_OPT_TEMPERATURE, 1));
@@ -177,8 +177,8 @@ START_TEST(logits_of_the_next_token_are_those_of_its_prompt) {
 }
 END_TEST
 
-/* A program can choose tokens itself: it appends the id of the largest logit as a prompt, again and again. This must
- * give the ids that the session generates by itself. */
+/* A program can choose tokens itself: it appends the id of the largest logit as a prompt, and repeats this. The result
+ * must be the ids that the session generates by itself. */
 START_TEST(a_sampler_of_ones_own_is_a_loop) {
     engine e = open_engine(_i);
     int32_t expected[COUNT];
@@ -203,8 +203,8 @@ START_TEST(a_sampler_of_ones_own_is_a_loop) {
 }
 END_TEST
 
-/* Logits lie in memory of the engine, which a forward pass of another session overwrites. Reading them after that must
- * run the last row again. */
+/* Logits are in memory of the engine, and a forward of another session overwrites that memory. If the logits are read
+ * after that, the last row must be run again. */
 START_TEST(logits_outlive_a_neighbour) {
     engine e = open_engine(0);
     fr_engine *shared;
@@ -247,8 +247,8 @@ static void draw_by(fr_options *options, bool samples, const char *accept) {
     require(fr_options_set_text(options, FR_OPT_ACCEPT, accept));
 }
 
-/* A mask that bans ids gives the same text as a logit bias of -inf for them, for greedy and sampled text, with and
- * without drafts. */
+/* A mask that bans some ids gives the same text as a logit bias of -inf for these ids. This must hold for greedy and
+ * sampled text, with and without drafts. */
 START_TEST(a_mask_bans_what_a_bias_bans) {
     engine e = open_engine(_i / 2);
     int32_t first[8], expected[COUNT], got[COUNT];
@@ -276,8 +276,8 @@ START_TEST(a_mask_bans_what_a_bias_bans) {
 }
 END_TEST
 
-/* A mask that is set after a prompt applies already to the logits of the prompt's last row. A mask function that fails
- * leaves the timeline as it was. */
+/* A mask that is set after a prompt already applies to the logits of the prompt's last row. If a mask function fails,
+ * the timeline stays as it was. */
 START_TEST(a_mask_comes_and_goes) {
     engine e = open_engine(_i);
     int32_t expected[COUNT], got[COUNT];
@@ -371,7 +371,7 @@ START_TEST(every_option_can_be_asked_for) {
         ck_assert_int_eq(fr_options_get(options, o, &whole) == FR_OK, kind == FR_OPTION_WHOLE);
         ck_assert_int_eq(fr_options_get_number(options, o, &number) == FR_OK, kind == FR_OPTION_NUMBER);
         ck_assert_int_eq(fr_options_get_text(options, o, text, sizeof text, NULL) == FR_OK, kind == FR_OPTION_TEXT);
-        /* draft-p-min also takes values below its range, which mean "automatic" */
+        /* the range of draft-p-min does not include the values that mean "automatic", which are allowed too */
         bool beside = o == FR_OPT_DRAFT_P_MIN && number <= FR_DRAFT_P_AUTO;
         if (kind == FR_OPTION_NUMBER) ck_assert((number >= low || beside) && number <= high);
         if (kind == FR_OPTION_NUMBER) ck_assert_int_eq(fr_options_set_number(options, o, high + 1), FR_USAGE);
@@ -475,8 +475,8 @@ START_TEST(a_limit_is_heeded_to_the_byte) {
 }
 END_TEST
 
-/* Under a memory limit an engine opens with fewer pages of keys and values. There is a least number of pages with
- * which an engine can work. If these don't fit under the limit, opening fails. */
+/* Under a memory limit an engine opens with fewer pages of keys and values. An engine needs a least number of pages to
+ * work. If the limit leaves no room for these, opening fails. */
 START_TEST(an_engine_gives_way_to_its_limit) {
     engine e = open_engine(0);
     uint64_t bytes[FR_ESTIMATE_COUNT], least[FR_ESTIMATE_COUNT];
@@ -503,8 +503,8 @@ START_TEST(an_engine_gives_way_to_its_limit) {
 }
 END_TEST
 
-/* An engine opens under every limit between the least and the full size. A lower limit never gives it more memory for
- * keys and values. */
+/* An engine opens under every limit between the least size and the full size. A lower limit never gives the engine more
+ * memory for keys and values. */
 START_TEST(every_limit_from_the_least_on_opens) {
     enum { SESSIONS = 4, LIMITS = 5 };
     engine e = open_engine(_i);
@@ -659,9 +659,9 @@ static void *read_file(const char *path, size_t *size) {
     fseek(file, 0, SEEK_END);
     *size = (size_t)ftell(file);
     rewind(file);
-    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whole pages; if the library dropped such a
-                                                                      * page, as it may drop pages of a mapped file,
-                                                                      * its bytes would change */
+    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* The bytes fill whole pages of memory. The
+                                                                      * library may drop pages of a mapped file. If it
+                                                                      * dropped these pages, the bytes would change */
     ck_assert_uint_eq(fread(bytes, 1, *size, file), *size);
     fclose(file);
     return bytes;
@@ -730,7 +730,7 @@ START_TEST(a_token_has_a_kind_and_texts) {
 }
 END_TEST
 
-/* The bytes of single tokens, joined, equal the text that the whole list decodes to. */
+/* If the bytes of single tokens are joined, they equal the text of the whole list of tokens. */
 START_TEST(bytes_of_tokens_are_their_text) {
     fr_tokenizer *t;
     int32_t *ids;

@@ -1,5 +1,5 @@
-/* Tests base/arena: a block of the measured size has room for all allocations, these are aligned and don't overlap,
- * and sizes that would overflow are refused. */
+/* Tests base/arena. A block of the measured size must have room for all allocations. The allocations must be aligned
+ * and must not overlap. Sizes that would overflow must be refused. */
 #include "base/arena.h"
 
 #include <check.h>
@@ -53,7 +53,7 @@ START_TEST(empty) {
 }
 END_TEST
 
-/* Each case overflows in exactly one operation: the product, rounding up to 64, or the sum. */
+/* Each case overflows in exactly one operation: in the product, in rounding up to 64, or in the sum. */
 static const struct {
     size_t before, count, item;
 } huge[] = {{0, SIZE_MAX, 2}, {0, SIZE_MAX / 2 + 1, 2}, {0, SIZE_MAX - 5, 1}, {128, SIZE_MAX - 127, 1}};
@@ -81,8 +81,8 @@ START_TEST(overflow_is_refused) {
 }
 END_TEST
 
-/* The system provides a page only when it is first written, so a block that is much larger than its used part costs
- * nothing. */
+/* The system provides a page of memory only when the page is first written. So if only a small part of a large block is
+ * used, the rest costs nothing. */
 START_TEST(large_blocks_are_sparse) {
     fr_arena arena;
     ck_assert_uint_eq(fr_arena_open(&arena, (size_t)1 << 30, "a gigabyte"), FR_OK);

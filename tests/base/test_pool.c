@@ -1,5 +1,5 @@
-/* Tests base/pool: every thread runs each job once, no thread passes a barrier early, sleeping threads wake up, and
- * the calling thread keeps its own settings. */
+/* Tests base/pool. Every thread must run each job once, no thread may pass a barrier early, sleeping threads must wake
+ * up, and the calling thread must keep its own settings. */
 /* suite: threads alone native */
 #include "base/pool.h"
 
@@ -20,7 +20,8 @@
 #include "tests/support/suite.h"
 
 #define DEFAULT_CONTROL 0x1F80u
-#define ODD_CONTROL     (0x1F80u | 0x8000u | 0x2000u | 0x0040u) /* flush to zero, round down, denormals are zero */
+/* results that are denormals become zero, rounding is down, and operands that are denormals count as zero */
+#define ODD_CONTROL     (0x1F80u | 0x8000u | 0x2000u | 0x0040u)
 static uint64_t control(void) {
     return _mm_getcsr() & ~0x3Fu; /* without the exception flags */
 }
@@ -70,7 +71,7 @@ static void nap(long microseconds) {
     nanosleep(&(struct timespec){0, 1000 * microseconds}, NULL);
 }
 
-/* Checks that at most this many threads are left. The system may still list a thread for a moment after it was joined,
+/* Checks that at most this many threads are left. After a thread was joined, the system may still list it for a moment,
  * so the function waits for up to five seconds. */
 static void check_threads_left(size_t most) {
     for (int tries = 0; tries < 1000 && living_threads() > most; tries++) nap(5000);
@@ -137,7 +138,7 @@ START_TEST(one_thread_starts_none) {
 END_TEST
 
 /* The C library puts a process's thread-local variables on each thread's stack. The rest of the stack must still have
- * the 250 KB that kernels need. */
+ * the 250 KB that kernels need, however large these variables are. */
 static _Thread_local volatile char of_the_process[800 << 10];
 
 static void go_deep(void *context, const fr_team *team) {
@@ -172,14 +173,16 @@ static size_t draw_number(void *context) {
 }
 
 typedef struct shares {
-    int owner[1000];      /* times that item i was incremented; in each round another thread owns the item */
-    int wrong[SOME_TEAM]; /* by thread: how many items it found that were not incremented exactly once in a round */
+    /* number of times that item i was incremented; a different thread owns the item in each round */
+    int owner[1000];
+    /* for each thread, the number of items that had not been incremented exactly once in a round */
+    int wrong[SOME_TEAM];
     int ran[SOME_TEAM];
     size_t count[SOME_TEAM];
 } shares;
 
-/* Runs three rounds. In each round a thread increments its own items, waits at a barrier, then checks the items of all
- * threads. */
+/* Runs three rounds. In each round a thread increments its own items, waits at a barrier, and then checks the items of
+ * all threads. */
 static void count_up(void *context, const fr_team *team) {
     shares *s = context;
     size_t begin, end;
@@ -195,7 +198,7 @@ static void count_up(void *context, const fr_team *team) {
     }
 }
 
-/* Each run takes the first n threads of the pool, with a random n, however many the run before took. Every seventh run
+/* Each run takes the first n threads of the pool. n is random and does not depend on the run before. Every seventh run
  * takes all threads. Naps between runs let the threads fall asleep. */
 START_TEST(some_take_part) {
     size_t threads = (size_t[]){2, 3, 5, SOME_TEAM}[_i / 2];
@@ -226,8 +229,9 @@ START_TEST(some_take_part) {
 }
 END_TEST
 
-/* Threads of the pool that wait long for a core are parked: they take no part in the next runs. This test runs alone
- * and is short, so usually none is parked. On a busy machine some may be; then the remaining ones complete the run. */
+/* If threads of the pool wait long for a core, they are parked, which means that they take no part in the next runs.
+ * This test runs alone and is short, so usually no thread is parked. On a busy machine some may be parked. Then the
+ * remaining threads complete the run. */
 START_TEST(the_chosen_threads_take_part) {
     static shares s;
     fr_pool *pool = open_pool(3, false);
@@ -239,8 +243,8 @@ START_TEST(the_chosen_threads_take_part) {
 }
 END_TEST
 
-/* With threads on two nodes, every run takes all threads. Each thread multiplies the rows of weights that lie in its
- * own node's memory, so none of them can be left out. */
+/* With threads on two nodes, every run takes all threads. Each thread multiplies the rows of weights that are in its
+ * own node's memory, so no thread can be left out. */
 START_TEST(nodes_take_part_whole) {
     fr_plan plan;
     fr_pool *pool;
@@ -262,14 +266,15 @@ END_TEST
 
 typedef struct relay {
     int rounds;
-    int nap_every;                  /* in each round one thread naps; after this many rounds it is another thread; 0:
-                                     * no naps */
-    int slots[2][BARRIER_TEAM][16]; /* plain memory, not atomic: only the barrier orders the accesses */
-    int early[BARRIER_TEAM];        /* by thread: how many slots it read before they were written */
+    int nap_every; /* in each round one thread naps. After this many rounds the next thread takes its
+                                     * place; 0: no thread naps */
+    /* plain variables instead of atomic ones, so that only the barrier orders the accesses */
+    int slots[2][BARRIER_TEAM][16];
+    int early[BARRIER_TEAM]; /* for each thread, the number of slots that it read before they were written */
 } relay;
 
-/* Writes the thread's own slot, waits at a barrier, and reads all threads' slots. Odd and even rounds have their own
- * slots, so that a fast thread's next write does not meet a slow thread's read. */
+/* Writes the thread's own slot, waits at a barrier, and reads the slots of all threads. Odd and even rounds have
+ * different slots. So the next write of a fast thread does not disturb the reads of a slow thread. */
 static void run_relay(void *context, const fr_team *team) {
     relay *race = context;
     for (int round = 1; round <= race->rounds; round++) {
@@ -304,7 +309,7 @@ START_TEST(nobody_is_early_unpinned) {
 }
 END_TEST
 
-/* One thread naps for longer than the other threads spin, so the other threads fall asleep at the barrier. */
+/* One thread naps longer than the other threads spin at the barrier, so the other threads fall asleep there. */
 START_TEST(sleepers_wake) {
     check_relay(relay_sizes[_i], true, 400, 1);
 }
@@ -354,8 +359,8 @@ START_TEST(open_and_close) {
 }
 END_TEST
 
-/* One thread, the last or the first, is bound to a CPU that no machine has. Opening the pool must then fail, and all
- * threads that were started must end. */
+/* One thread, either the last or the first, is bound to a CPU that no machine has. Opening the pool must then fail, and
+ * all threads that were started must end. */
 START_TEST(failed_open_leaves_nothing) {
     size_t before = threads_before();
     for (size_t threads = 2; threads < 40; threads += 3) {
@@ -406,8 +411,8 @@ static void note_control(void *context, const fr_team *team) {
     words[team->index] = control();
 }
 
-/* New threads inherit the control word of the thread that starts them. So the test opens and runs a pool in a thread
- * with ODD_CONTROL. The pool's threads must have the default word all the same. */
+/* A new thread inherits the floating-point control word of the thread that starts it. So the test opens and runs a pool
+ * in a thread with ODD_CONTROL. The pool's threads must nevertheless have the default word. */
 START_TEST(floating_point_environment) {
     size_t threads = team_sizes[_i];
     uint64_t words[FR_THREADS_MAX] = {0};
@@ -433,7 +438,8 @@ static void note_cpu(void *context, const fr_team *team) {
     cpus[team->index] = sched_getcpu();
 }
 
-/* The calling thread is bound to the machine's last CPU, and is bound to it again after each run. */
+/* Before the runs, the calling thread is bound to the machine's last CPU. After each run it must be bound to that CPU
+ * again. */
 START_TEST(threads_are_where_the_plan_says) {
     size_t threads = _i ? here.count : 1;
     int cpus[FR_THREADS_MAX], last = here.places[here.count - 1].cpu;
@@ -461,8 +467,8 @@ END_TEST
 
 static volatile int living;
 
-/* A team makes progress beside two programs that keep the CPUs busy. If threads yielded the CPU at each barrier, each
- * yield would give these programs a time slice of 3 ms, which adds up to minutes here. */
+/* Two other programs keep the CPUs busy, and a team must make progress nevertheless. If threads yielded the CPU at each
+ * barrier, each yield would give the other programs a time slice of 3 ms. Here this would add up to minutes. */
 START_TEST(busy_neighbours_leave_turns) {
     pid_t neighbours[2];
     for (size_t i = 0; i < 2; i++) {

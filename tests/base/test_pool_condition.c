@@ -1,4 +1,4 @@
-/* Tests the pool where threads sleep on condition variables: the cases of test_pool.c, linked with the functions of
- * base/sleep_condition.c in place of the futexes of this system. */
+/* Tests the pool with threads that sleep on condition variables. The cases are those of test_pool.c. They are linked
+ * with the functions of base/sleep_condition.c instead of this system's futexes. */
 /* suite: threads alone native links=condition */
 #include "tests/base/test_pool.c"

@@ -1,5 +1,5 @@
-/* Tests SHA-256. The digests must be those of the standard's examples and of Python's hashlib. Texts are passed in
- * portions of any size, and have every length around the end of a block. */
+/* Tests SHA-256. The digests must equal those of the standard's examples and of Python's hashlib. Texts are passed in
+ * portions of any size. Their lengths include every length near the end of a block. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ START_TEST(digests_are_the_standards) {
 }
 END_TEST
 
-/* Hashes the first n of the bytes 0, 1, 2, ... for each n from 0 to 199, then hashes these 200 digests, written in
- * hexadecimal, as one text. Python's hashlib gave the expected value. */
+/* For each n from 0 to 199, hashes the first n of the bytes 0, 1, 2, and so on. The 200 digests, written in
+ * hexadecimal, are then hashed as one text. Python's hashlib gave the expected value. */
 START_TEST(every_length_is_padded_right) {
     uint8_t bytes[200], digest[FR_SHA256_BYTES];
     fr_sha256 all = fr_sha256_begin();

@@ -1,9 +1,10 @@
-/* Tests base/team_size on simulated jobs. team_size chooses how many of a pool's threads take part in a job; the
- * others are parked. It parks threads when busy neighbours, which are other programs, take cores away.
+/* Tests base/team_size on simulated jobs. team_size chooses how many of a pool's threads take part in a job. The other
+ * threads are parked. Busy neighbours are other programs that use cores; if they take cores away, team_size parks
+ * threads.
  *
- * A series simulates a machine: it says how long a job takes with a given number of threads at a given time, and how
- * much of that time threads waited for a core. The choice is compared with the best fixed number of threads for the
- * same series. */
+ * A series simulates a machine. It says how long a job takes with a given number of threads at a given time, and how
+ * much of that time threads waited for a core. The choice of team_size is compared with the best fixed number of
+ * threads for the same series. */
 #include "base/team_size.h"
 
 #include <check.h>
@@ -19,8 +20,8 @@ typedef struct series series;
 struct series {
     size_t threads, cores;
     double work;                  /* time of a job with one thread, in milliseconds */
-    double gain;                  /* speed of each further thread, as a share of the first's */
-    double noise;                 /* random part of a job's time, as a share of that time */
+    double gain;                  /* speed that each further thread adds, as a share of the speed of one thread */
+    double noise;                 /* size of the random part of a job's time, as a share of the job's time */
     size_t (*loops)(int64_t now); /* number of busy neighbours, each of which uses one core; NULL: none */
     uint64_t seed;
 };
@@ -31,8 +32,8 @@ static double draw(series *s) {
 }
 
 /* Returns the simulated time of a job. A job ends at a barrier, which waits for the slowest thread. If there are more
- * threads than free cores, some threads share a core with a neighbour. *in_line becomes the time that threads waited
- * for a core, summed over the threads. */
+ * threads than free cores, some threads share a core with a neighbour. *in_line: the time that threads waited for a
+ * core, summed over the threads. */
 static double job_time(series *s, size_t threads, int64_t now, double *in_line) {
     double alone = s->work / (1 + s->gain * (double)(threads - 1)) * (1 + s->noise * (draw(s) - 0.5));
     size_t loops = s->loops ? s->loops(now) : 0;
@@ -86,8 +87,8 @@ START_TEST(alone_none_is_parked) {
 }
 END_TEST
 
-/* In one job of twenty, the operating system takes a core for a moment. That is no busy neighbour, so no thread is
- * parked. */
+/* During one of twenty jobs, the operating system uses a core for a moment. This is not a busy neighbour, so no thread
+ * may be parked. */
 START_TEST(interruptions_park_none) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -101,8 +102,8 @@ START_TEST(interruptions_park_none) {
 }
 END_TEST
 
-/* Each thread waits for a core in at most a hundredth of the time. Summed over many threads, this looks like one busy
- * neighbour. Parking threads does not help here, and trying it must cost next to nothing. */
+/* Each thread waits for a core in at most a hundredth of the time. Over many threads, these times add up to as much as
+ * one busy neighbour would cause. Parking threads does not help here, and the attempt must cost almost nothing. */
 START_TEST(many_small_interruptions_cost_little) {
     static const size_t threads[] = {16, 64};
     fr_team_size team_size;
@@ -120,7 +121,7 @@ START_TEST(many_small_interruptions_cost_little) {
 END_TEST
 
 /* Jobs take twice as long although no thread waits for a core, because another program uses the memory's bandwidth.
- * Parking threads would not help. */
+ * Parking threads would not help, so no thread may be parked. */
 START_TEST(slow_memory_parks_none) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -137,7 +138,7 @@ END_TEST
 
 static const struct {
     series s;
-    size_t best; /* the best fixed number of threads */
+    size_t best; /* the best fixed number of threads for the series */
 } loads[] = {
     {{.threads = 2, .cores = 2, .work = 46, .gain = 0.45, .noise = 0.1, .loops = one}, 1},
     {{.threads = 2, .cores = 2, .work = 3, .gain = 0.9, .noise = 0.3, .loops = one}, 1},
@@ -148,7 +149,8 @@ static const struct {
     {{.threads = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8},
 };
 
-/* The choice is as fast as the best fixed number of threads, apart from the time that finding that number takes. */
+/* team_size's choice must be as fast as the best fixed number of threads. The time that it needs to find that number is
+ * allowed in addition. */
 START_TEST(beside_busy_loops) {
     const series *s = &loads[_i].s;
     size_t seen[65] = {0}, jobs = (size_t)(60000 / s->work); /* a minute of one thread */
@@ -164,8 +166,8 @@ START_TEST(beside_busy_loops) {
 }
 END_TEST
 
-/* One of two threads waits for a core a quarter of the time, but two threads are still faster than one. So the second
- * thread is parked only for a trial. */
+/* One of two threads waits for a core during a quarter of the time, but two threads are still faster than one. So the
+ * second thread may be parked only for a trial. */
 START_TEST(what_does_not_pay_is_undone) {
     size_t seen[3] = {0};
     fr_team_size team_size;
@@ -188,13 +190,14 @@ START_TEST(a_neighbour_leaves) {
     size_t seen[3] = {0};
     ck_assert(before > 9000 && before < 10000);
     run_series(s, 500, 0, seen);
-    size_t after = 500 - 217;               /* the neighbour leaves after ten seconds, which are 217 jobs of 46 ms */
-    ck_assert_uint_gt(seen[2], after - 80); /* the choice may take 80 jobs, about two and a half seconds, to notice
-                                             * that the neighbour has left */
+    /* The neighbour leaves after ten seconds, in which 217 jobs of 46 ms were run */
+    size_t after = 500 - 217;
+    ck_assert_uint_gt(seen[2], after - 80); /* team_size may need 80 jobs, about two and a half seconds, to notice that
+                                             * the neighbour has left */
 }
 END_TEST
 
-/* The chosen number of threads must follow a neighbour that comes and goes. */
+/* A neighbour comes and goes, and the chosen number of threads must follow. */
 START_TEST(a_neighbour_comes_and_goes) {
     series s = {.threads = 2, .cores = 2, .work = 10, .gain = 0.6, .noise = 0.1, .loops = every_other_five_seconds};
     double took = run_series(s, 6000, 0, NULL);
@@ -205,8 +208,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- kinds of jobs */
 
-/* Jobs of very different lengths alternate, as prompts, rounds and drafts do. Times may be compared only between jobs
- * of the same kind. */
+/* Jobs of very different lengths alternate, as prompts, rounds and drafts do in use. Only times of jobs of the same
+ * kind may be compared. */
 START_TEST(kinds_of_jobs_are_not_mixed_up) {
     static const int64_t work[] = {1, 1, 30, 1, 1, 1, 40, 200};
     size_t seen[3] = {0};
@@ -238,8 +241,8 @@ START_TEST(any_number_of_kinds) {
 }
 END_TEST
 
-/* Two things are no evidence of a neighbour: jobs whose waiting time was not measured, and the absence of jobs. So no
- * thread is parked. */
+/* Jobs whose waiting time was not measured are no evidence of a neighbour. Neither is a time without jobs. So no thread
+ * may be parked. */
 START_TEST(without_evidence_none_is_parked) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -251,7 +254,7 @@ START_TEST(without_evidence_none_is_parked) {
 }
 END_TEST
 
-/* The waiting time of one job in ten is measured. That is enough to find a neighbour. */
+/* Only one job in ten has its waiting time measured. This must be enough to find a neighbour. */
 START_TEST(some_jobs_are_watched) {
     fr_team_size team_size;
     int64_t now = 0;

@@ -1,6 +1,6 @@
 /* Tests base/topology: how work is divided among threads, plans for invented machines, CPU quotas from invented cgroup
- * trees, and this machine. Also tests base/cores, which records the cores that plans have claimed, and
- * base/ranks_cores, which divides cores among ranks. */
+ * trees, and the machine on which the test runs. It also tests base/cores, which records the cores that plans have
+ * claimed, and base/ranks_cores, which divides cores among ranks. */
 /* suite: native */
 #include "base/process_registry.h"
 #include "base/cores.h"
@@ -24,8 +24,8 @@
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
-/* Checks that every item has one owner and that owners ascend. Their ranges must begin at whole units, and differ in
- * size by at most one unit. */
+/* Checks that every item has one owner, and that the owners' ranges are in the order of the owners. The ranges must
+ * begin at multiples of `unit`. Their sizes may differ by at most one unit. */
 static void check_partition(size_t count, size_t unit, size_t parts) {
     size_t next = 0, least = SIZE_MAX, most = 0;
     for (size_t index = 0; index < parts; index++) {
@@ -58,8 +58,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* Builds a machine whose node n has cores[n] cores of `width` hardware threads each. The CPUs are numbered as in
- * Linux: first the first thread of every core, then the siblings. */
+/* Builds a machine. Node n has cores[n] cores, and each core has `width` hardware threads. The CPUs are numbered as in
+ * Linux: the first hardware thread of every core comes first, and then the other hardware threads (siblings). */
 static void build(fr_machine *machine, int nodes, const int *cores, int width, int quota) {
     *machine = (fr_machine){.nodes = nodes, .quota = quota};
     for (int sibling = 0; sibling < width; sibling++) {
@@ -96,7 +96,7 @@ static size_t cores_of(const fr_machine *machine, const fr_plan *plan) {
     return count;
 }
 
-/* Checks that nodes ascend, that each CPU belongs to its node, and that no CPU is taken twice while another is
+/* Checks that nodes ascend, that each CPU belongs to its node, and that no CPU is used twice while another CPU is
  * free. */
 static void check_ordered(const fr_machine *machine, const fr_plan *plan) {
     size_t taken[FR_THREADS_MAX] = {0}, rounds = (plan->threads + machine->count - 1) / machine->count;
@@ -114,8 +114,8 @@ static const struct {
     {2, {5, 1}, 2}, {4, {2, 2, 2, 2}, 1}, {4, {8, 4, 2, 2}, 2}, {4, {64, 64, 64, 63}, 2},
 };
 
-/* Checks plans of every small number of threads and of some larger ones: no CPU is taken twice, whole cores come
- * before siblings, and each node's share differs by at most one from the exact proportion. */
+/* Checks plans for every small number of threads and for some larger ones. No CPU may be used twice, and whole cores
+ * must come before siblings. The number of threads on a node may differ by at most one from the exact proportion. */
 START_TEST(plan_is_proportional) {
     fr_machine machine;
     fr_plan plan;
@@ -165,7 +165,7 @@ START_TEST(plan_defaults) {
     ck_assert_uint_eq(plan.threads, 3);
     ck_assert(!plan.oversubscribed);
     fr_plan_make(&machine, 4, true, true, &plan);
-    ck_assert_uint_eq(plan.threads, 4); /* the plan has all the threads that were asked for */
+    ck_assert_uint_eq(plan.threads, 4); /* the plan has all threads that were requested */
     ck_assert(plan.oversubscribed);
 
     machine.quota = 100;
@@ -219,8 +219,9 @@ START_TEST(several_nodes_are_pinned) {
 }
 END_TEST
 
-/* The system puts a page into the memory of the node whose thread writes it first. So the threads of one node must
- * together own one contiguous range of rows, with a length proportional to their number. */
+/* The system puts a page into the memory of the node whose thread writes it first. So the threads of a node together
+ * must own one contiguous range of rows. The length of the range must be proportional to the number of these
+ * threads. */
 START_TEST(rows_of_a_node_are_one_range) {
     static const size_t row_counts[] = {262144, 1536, 1537, 16, 3};
     const size_t unit = 16;
@@ -266,7 +267,7 @@ static bool overlap(const fr_plan *a, const fr_plan *b, const fr_machine *machin
     return false;
 }
 
-/* The first claim leaves its plan as it was made. The next plans take whole free cores, as long as there are any. */
+/* The first claim leaves its plan as it was made. Each later plan takes whole free cores, as long as there are any. */
 START_TEST(claims_take_free_cores) {
     fr_machine machine;
     fr_plan plan, alone;
@@ -289,8 +290,9 @@ START_TEST(claims_take_free_cores) {
 }
 END_TEST
 
-/* When no whole core is free, plans take free siblings, and then CPUs that other plans have too. Any two CPUs are in
- * equally many plans, give or take one. fr_core_is_shared is true for a CPU in several plans. */
+/* If no whole core is free, plans take free siblings. If no sibling is free, they take CPUs that other plans have too.
+ * The numbers of plans that have a CPU may differ by at most one between CPUs. fr_core_is_shared is true for a CPU that
+ * several plans have. */
 START_TEST(claims_are_even_where_cores_are_few) {
     fr_machine machine;
     fr_plan plans[9];
@@ -311,8 +313,8 @@ START_TEST(claims_are_even_where_cores_are_few) {
 }
 END_TEST
 
-/* Thread t of every session is on the same node, because the memory of a node holds the weights that its threads wrote
- * first. */
+/* Thread t of every session must be on the same node. The reason is that the memory of a node holds the weights that
+ * its threads wrote first. */
 START_TEST(claims_stay_on_their_nodes) {
     fr_machine machine;
     fr_plan plan, claimed[3];
@@ -344,8 +346,7 @@ static void remove_record(void) {
     ck_assert_int_eq(rmdir(record), 0);
 }
 
-/* Starts another process that claims this many cores and reports once it has them. It keeps them until it is
- * killed. */
+/* Starts another process. It claims this many cores, reports when it has them, and keeps them until it is killed. */
 static pid_t claim_elsewhere(const fr_machine *machine, size_t threads) {
     int ready[2];
     char byte = 0;
@@ -371,7 +372,8 @@ static void check_cpus(const fr_plan *plan, const int *cpus) {
     ck_assert_mem_eq(plan->cpu, cpus, plan->threads * sizeof *cpus);
 }
 
-/* Each process takes cores that the other processes have left, and a killed process frees all of its cores. */
+/* Each process takes cores that other processes have not taken. When a process is killed, all of its cores become
+ * free. */
 START_TEST(processes_take_different_cores) {
     fr_machine machine;
     build(&machine, 1, (int[]){6}, 1, 0);
@@ -394,7 +396,8 @@ START_TEST(processes_take_different_cores) {
 }
 END_TEST
 
-/* The file that records claimed cores is neither read nor written if other users may write to its folder. */
+/* A file records the cores that were claimed. If other users may write to its folder, the file is neither read nor
+ * written. */
 START_TEST(a_record_is_the_users_own) {
     fr_machine machine;
     char path[128];
@@ -475,7 +478,7 @@ static const struct {
     {0, "4:cpu:/a\n", {{V1 "a/cpu.cfs_quota_us", "200000\n"}}},
     {0, "4:cpuset:/a\n", {{V1 "a/cpu.cfs_quota_us", "30000\n"}, {V1 "a/cpu.cfs_period_us", "10000\n"}}},
     {0, "4:memory:/a,cpu,\n", {{V1 "a,cpu,/cpu.cfs_quota_us", "30000\n"}, {V1 "a,cpu,/cpu.cfs_period_us", "10000\n"}}},
-    /* With a quota in both versions, the smaller one counts. */
+    /* If both versions of cgroups have a quota, the smaller quota is used. */
     {2,
      "12:pids:/x\n4:cpu,cpuacct:/a\n0::/b\n",
      {{V1 "a/cpu.cfs_quota_us", "20\n"}, {V1 "a/cpu.cfs_period_us", "10\n"}, {V2 "b/cpu.max", "50 10\n"}}},
@@ -490,7 +493,7 @@ START_TEST(quota) {
 }
 END_TEST
 
-/* The quota file is a folder, a pipe that nobody writes to, or a link to itself. */
+/* In place of the quota file there is a folder, a pipe to which nobody writes, or a link to itself. */
 START_TEST(quota_in_odd_files) {
     char path[128];
     fr_made_root_put("proc/self/cgroup", "0::/a/b\n");
@@ -509,8 +512,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- /sys */
 
-/* Makes two sockets with two last-level caches each, with CPUs numbered as in Linux: first the first thread of every
- * core, then the siblings. */
+/* Makes two sockets with two last-level caches each. The CPUs are numbered as in Linux: the first hardware thread of
+ * every core comes first, and then the siblings. */
 static void make_sockets(bool nodes) {
     for (int cpu = 0; cpu < 16; cpu++) {
         char path[128], list[32];
@@ -596,7 +599,7 @@ START_TEST(this_machine) {
 }
 END_TEST
 
-/* Environment variables that make hwloc read another machine are ignored. */
+/* Some environment variables make hwloc read another machine. They must be ignored. */
 START_TEST(the_environment_makes_no_machine) {
     fr_machine machine, again;
     ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
@@ -607,7 +610,8 @@ START_TEST(the_environment_makes_no_machine) {
 }
 END_TEST
 
-/* If the affinity mask has a single CPU, the machine consists of that CPU only. The test tries up to four CPUs. */
+/* If the affinity mask has a single CPU, the machine must consist of that CPU only. The test tries this with up to four
+ * CPUs. */
 START_TEST(affinity_is_the_machine) {
     fr_machine all, one;
     cpu_set_t before[FR_CPUS_MAX / CPU_SETSIZE];
@@ -635,7 +639,7 @@ static void use_no_record(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ ranks */
 
-/* Counts the ranks that the CPUs of a core belong to. All CPUs of a core must belong to the same ranks. */
+/* Counts the ranks to which the CPUs of a core belong. All CPUs of a core must belong to the same ranks. */
 static size_t ranks_of_core(const fr_machine *machine, bool taken[][FR_THREADS_MAX], size_t ranks, int core) {
     size_t count = 0;
     for (size_t rank = 0; rank < ranks; rank++) {

@@ -1,5 +1,5 @@
-/* Tests base/topology_hwloc: it reads hwloc's synthetic machines of one, two and four nodes correctly, also under an
- * affinity mask. Builds without hwloc leave this suite out. */
+/* Tests base/topology_hwloc. It must read hwloc's synthetic machines of one, two and four nodes correctly, with and
+ * without an affinity mask. Builds without hwloc leave this suite out. */
 /* suite: needs=hwloc */
 #include "base/topology_hwloc.h"
 
@@ -9,7 +9,7 @@
 #include <check.h>
 #include <string.h>
 
-/* `usable` is a list of CPUs such as "0-5,8"; NULL stands for all of them. */
+/* usable: a list of CPUs such as "0-5,8"; NULL: all CPUs are usable */
 static fr_status read_synthetic(const char *description, const char *usable, fr_machine *machine) {
     hwloc_topology_t topology;
     ck_assert_int_eq(hwloc_topology_init(&topology), 0);
@@ -59,8 +59,9 @@ START_TEST(whole_machines) {
 }
 END_TEST
 
-/* Each case leaves nodes of different sizes, because `usable` excludes CPUs. The struct has the expected number of
- * threads, CPUs and nodes twice: of the default plan, and of a plan that uses every sibling. */
+/* In each case `usable` excludes CPUs, so the remaining nodes have different sizes. The struct has the expected number
+ * of threads, their CPUs and their nodes. It has them for the default plan, and again for a plan that uses every
+ * sibling. */
 static const struct {
     const char *description, *usable;
     int nodes;
@@ -114,8 +115,8 @@ START_TEST(more_units_than_seats) {
 }
 END_TEST
 
-/* The readers of /sys and of hwloc may number cores and nodes differently. They must agree on which CPUs share a core
- * and which share a node. */
+/* The readers of /sys and of hwloc may number cores and nodes differently. They must agree on which CPUs share a core,
+ * and on which CPUs share a node. */
 START_TEST(sys_says_what_hwloc_says) {
     static fr_machine by_sys, by_hwloc;
     bool usable[FR_CPUS_MAX];

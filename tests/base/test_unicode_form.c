@@ -1,6 +1,6 @@
-/* Compares with utf8proc which byte sequences are complete UTF-8 characters, and which can begin one. The texts have
- * four bytes. The third and fourth byte lie next to a limit of a byte range, because all four-byte texts would be too
- * many. */
+/* Tests which byte sequences are complete UTF-8 characters, and which can begin one, against utf8proc. The texts have
+ * four bytes. There are too many texts of four bytes to test all. So the third and fourth byte are only values next to
+ * a limit of a byte range. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,20 +9,20 @@
 #include "base/unicode_form.h"
 #include "tests/support/suite.h"
 
-/* Continuation bytes range from 0x80 to 0xBF. The bytes in `bounds` are those on both sides of these two limits, and
- * the least and the largest byte. */
+/* Continuation bytes range from 0x80 to 0xBF. `bounds` has the values on both sides of these two limits, and the
+ * smallest and the largest byte. */
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
 enum { BOUNDS = sizeof bounds };
 
-/* A character may begin with these 1 to 4 bytes. Entry [n - 1][a][b][c][d] is for a beginning of n bytes: a and b are
- * the first two bytes, and c and d are the indexes of the third and fourth byte in `bounds`. The entry is the
- * character's length, or 0 if no character begins so. */
+/* For each beginning of 1 to 4 bytes, the length of the character that begins so; 0: no character begins so. Entry [n -
+ * 1][a][b][c][d] is for a beginning of n bytes. a and b are its first two bytes. c and d are the indexes of its third
+ * and fourth byte in `bounds`. */
 typedef struct lengths {
     unsigned char of[4][256][256][BOUNDS][BOUNDS];
 } lengths;
 
-/* Returns the entry for a beginning of `length` bytes. n: the first two bytes, then the third and fourth as indexes
- * into `bounds`. */
+/* Returns the entry for a beginning of `length` bytes. n: the first two bytes, and then the indexes in `bounds` of the
+ * third and fourth byte. */
 static unsigned char *of_beginning(lengths *known, size_t length, const size_t *n) {
     size_t second = length > 1 ? n[1] : 0, third = length > 2 ? n[2] : 0, fourth = length > 3 ? n[3] : 0;
     return &known->of[length - 1][n[0]][second][third][fourth];

@@ -1,4 +1,4 @@
-/* Tests worker threads: a failure in a worker is reported once, to the thread that asks for it, and to no other
+/* Tests worker threads. A failure in a worker must be reported once to the thread that asks for it, and to no other
  * thread. */
 /* suite: threads */
 #include <check.h>
@@ -51,7 +51,7 @@ START_TEST(what_is_dropped_or_closed_says_nothing) {
 }
 END_TEST
 
-/* The threads of a pool read the weights, and this callback truncates the file once loading has begun. */
+/* The threads of a pool read the weights. This callback truncates the file after loading has begun. */
 static bool cut_file(void *context, uint64_t done, uint64_t total) {
     (void)done, (void)total;
     ck_assert_int_eq(truncate(context, 2 << 20), 0);

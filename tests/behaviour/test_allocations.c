@@ -1,9 +1,9 @@
-/* Tests that any allocation of a run may fail, whether the library, jansson, PCRE2 or the C library makes it. The call
- * then reports that there was no memory, or manages without. Nothing leaks, and the same run gives the same result
- * afterwards.
+/* Tests runs in which an allocation fails. The allocation may be one of the library, of jansson, of PCRE2 or of the C
+ * library. The call must then report that there was no memory, or succeed without the memory. Nothing may leak, and the
+ * same run must give the same result afterwards.
  *
- * By default a sample of the allocations fails, spread over the whole run. With FULL every allocation fails in turn,
- * and the suite is split into parts. */
+ * By default only a sample of the allocations fails, which is spread over the whole run. With FULL every allocation
+ * fails in turn, and the suite is split into parts. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "tests/support/suite.h"
 
 #define COUNT 12
-#define FEW   60 /* without FULL, this many allocations of each run fail */
+#define FEW   60 /* without FULL, this many of the allocations of each run fail, one at a time */
 
 /* The results of a run, which must be equal in every run. */
 typedef struct outcome {
@@ -53,7 +53,7 @@ static const int32_t prompt[] = {2, 100, 200, 300, 400, 50};
 /* ------------------------------------------------------------------------------------------- the calls that are run */
 
 static const struct {
-    const char *target, *drafter; /* drafter NULL: the target's own layer */
+    const char *target, *drafter; /* drafter: NULL means the target's own MTP layer */
 } models[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
               {"tests/data/llama/q4_0.gguf", "tests/data/llama/eagle3.gguf"},
               {FR_TEST_MODELS "qwen35-tied", NULL},
@@ -145,7 +145,7 @@ static fr_status run_engine(int which, outcome *o) {
 }
 
 /* Renders a conversation with a checkpoint's own template, tokenizes it, and parses a reply. Tokenizing runs the
- * regular expressions of the tokenizer. */
+ * tokenizer's regular expressions. */
 static fr_status reply(const fr_tokenizer *tokenizer, const fr_marked_text *text, const char *given, outcome *o) {
     static const char said[] = "<think>Well.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\": [1, 2], "
                                "\"\\u0061\": {\"b\": 1, \"b\": [1, 2]}}}\n</tool_call>";
@@ -187,8 +187,9 @@ static fr_status run_chat(int which, outcome *o) {
     return status;
 }
 
-/* Follows a tool-call grammar token by token and hashes its masks. If a failed allocation silently lost a rule of the
- * grammar, a mask would differ. The grammar sorts the vocabulary once per process, in the first warm-up run. */
+/* Runs a tool-call grammar over a text, token by token, and hashes its masks. If a failed allocation silently lost a
+ * rule of the grammar, a mask would differ. The grammar sorts the vocabulary once per process, which happens in the
+ * first warm-up run. */
 static fr_status along(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, outcome *o) {
     const size_t words = (vocab + 63) / 64;
     for (size_t i = 0; i < count; i++) {
@@ -305,7 +306,8 @@ START_TEST(each_allocation_may_fail) {
         fr_test_skipped("allocations are not counted in this build");
         return;
     }
-    for (int warm = 0; warm < 2; warm++) { /* two warm-up runs make the allocations that happen once per process */
+    /* some allocations happen only once per process; the two warm-up runs make them */
+    for (int warm = 0; warm < 2; warm++) {
         expected = (outcome){0};
         fr_status opened = runs[_i].run(runs[_i].which, &expected);
         ck_assert_msg(opened == FR_OK, "%s: %s", runs[_i].name, fr_last_error());

@@ -1,14 +1,15 @@
 /* Tests that `forerun verify` prints the answers stored in tests/data/answers, on every machine and with every
  * instruction set.
  *
- * The first line of that file is the version of the numerics that it belongs to. Each further line has the name of a
- * case and four hashes: of the logits, the draft logits (- without a drafter), the greedy ids and the sampled ids. The
- * cases are the fixtures and the demo model, each with its drafter; a model for each type that weights may have (for
- * float types the converted fixture, for block types random weights); and each type of cached keys and values.
+ * The first line of that file is the version of the numerics to which the hashes belong. Each further line has the name
+ * of a case and four hashes. They are hashes of the logits, of the draft logits (- if there is no drafter), of the
+ * greedy ids and of the sampled ids. The first cases are the fixtures and the demo model, each with its drafter. There
+ * is also a case for each type that weights may have: a float type has a converted fixture, and a block type has a
+ * model with random weights. The last cases are the types of cached keys and values.
  *
- * Every case runs with the best instruction set. Each other instruction set runs every FEW-th case, starting at a
- * different one. Under an emulator each instruction set runs half as many, and only the logits of each case. With FULL
- * in the environment every instruction set runs all of every case.
+ * Every case runs with the best instruction set. Each other instruction set runs only one of FEW cases, and different
+ * instruction sets run different cases. Under an emulator each instruction set runs half as many cases, and only the
+ * logits of each case are compared. With FULL in the environment every instruction set runs every case completely.
  *
  * `test_answers --write` writes the file (make answers). Whoever changes the numerics must also change
  * FR_NUMERICS_VERSION. */
@@ -37,7 +38,8 @@ enum { CASES_MAX = 140, FEW = 24 };
 
 typedef struct subject {
     char name[48], arguments[320];
-    fr_dtype type; /* the test first makes a model of this type; FR_DTYPE_COUNT: it makes none */
+    /* the test first makes a model with weights of this type; FR_DTYPE_COUNT: the model exists already */
+    fr_dtype type;
 } subject;
 
 static subject subjects[CASES_MAX];
@@ -134,7 +136,7 @@ static void make_model(fr_dtype type) {
     unlink(plain);
 }
 
-/* Returns the hash after this word in verify's output, or "-" if no line begins with the word. */
+/* Returns the hash that follows this word in verify's output. If no line begins with the word, returns "-". */
 static const char *hash_of(const char *printed, const char *word) {
     static char hashes[4][17];
     static int next;
@@ -147,7 +149,7 @@ static const char *hash_of(const char *printed, const char *word) {
     return hash;
 }
 
-/* Runs the command and writes the case's line from what it prints. */
+/* Runs the command. Makes the case's line from what the command prints. */
 static void answer(const subject *s, const char *isa, char *line, size_t size) {
     char version[32];
     fr_command c = fr_command_ok("verify --quiet -t 1 %s %s%s", s->arguments, isa ? "--isa " : "", isa ? isa : "");
@@ -158,8 +160,8 @@ static void answer(const subject *s, const char *isa, char *line, size_t size) {
     fr_command_free(&c);
 }
 
-/* Writes the first part of the case's line, up to the hash of the logits. Kills the command as soon as it has printed
- * that hash, which saves the time that the other hashes would take. */
+/* Makes the first part of the case's line, up to the hash of the logits. When the command has printed that hash, it is
+ * killed, which saves the time for the other hashes. */
 static void answer_logits(const subject *s, const char *isa, char *line, size_t size) {
     char words[512], printed[128] = "";
     int ends[2];
@@ -204,11 +206,12 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") && !fr_test_full();
 }
 
-/* Returns true if instruction set number `level` runs case number `index`. `best` is the number of the best
- * instruction set, which runs all cases. */
+/* Returns true if the instruction set with number `level` runs the case with number `index`. `best` is the number of
+ * the best instruction set, which runs all cases. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
-    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* half as many cases as without an emulator */
+    /* half as many cases as without an emulator, because an emulator is slow */
+    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0;
     return fr_test_full() || level == best || (index + level) % FEW == 0;
 }
 
@@ -231,12 +234,13 @@ START_TEST(every_level_gives_the_stored_answer) {
 END_TEST
 
 #ifdef __x86_64__
-/* AMX's kernels join the sums of a run in six ways, and there is one type here for each way, in this order: plain;
- * with minima that are added; with minima that are subtracted; with integer scales for the halves of a run; with
- * integer scales for the halves and minima; with float scales for the halves, whose sums are added separately. */
+/* AMX's kernels multiply runs of a block and add up the sums of the runs in six ways. Here there is one type for each
+ * way, in this order: without minima; with minima that are added; with minima that are subtracted; with an integer
+ * scale for each half of a run; with such scales and with minima; with a float scale for each half, where the sums of
+ * the halves are added separately. */
 static const fr_dtype tile_types[] = {FR_Q4_0, FR_Q5_1, FR_Q4_K, FR_Q6_K, FR_Q2_K, FR_NVFP4};
 
-/* Runs the command that is linked with emulated tiles, so that any machine with AVX-512 tests `--isa amx`. */
+/* Runs a command that is linked with emulated tiles. So any machine with AVX-512 can test `--isa amx`. */
 START_TEST(emulated_tiles_give_the_stored_answer) {
     char path[PATH_MAX] = "", stored[256], got[256];
     subject *s = subjects;
@@ -272,7 +276,7 @@ START_TEST(write_answers) {
 }
 END_TEST
 
-static bool writes; /* --write was given: write the file instead of comparing */
+static bool writes; /* --write was given, so the file is written instead of being compared */
 
 static void add_cases(Suite *suite) {
     list_subjects();

@@ -1,12 +1,12 @@
-/* Tests 16 sessions of one engine through hundreds of random calls: prompts, rounds of some of the sessions,
- * truncations, forks with options of their own, timelines that are saved and restored in another session or later, and
- * sessions that close and open. The calls on a session, from opening to closing, are its life. Afterwards each life is
- * run again alone, and all its ids and their log-probabilities must be equal to the last bit.
+/* Tests 16 sessions of one engine with hundreds of random calls. The calls are prompts, rounds of some of the sessions,
+ * truncations, and forks with options of their own. Timelines are saved, and restored later or in another session.
+ * Sessions are closed and opened. The calls on a session, from opening to closing, are its life. Afterwards each life
+ * is run again alone. All its ids and their log-probabilities must be equal to the last bit.
  *
  * The fixtures have dense, sliding and recurrent layers, latent attention and mixtures of experts. They run with and
- * without drafters, and with pages for all sessions or with so few that calls are refused. A life is stored as a list
- * of events. The life of a fork begins with the ids that it was forked with. FULL in the environment makes the test
- * longer. */
+ * without drafters. They also run with enough pages for all sessions, and with so few pages that calls are refused. A
+ * life is stored as a list of events. The life of a fork begins with the ids that the fork had at first. FULL in the
+ * environment makes the test longer. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 #include "tests/support/suite.h"
 
 enum { PLACES = 16, CONTEXT = 208, LONGEST = 140, BEST = 3, SAVED = 4, CALLS = 160, LIVES_MAX = PLACES + CALLS };
-enum { TIGHT = 5 }; /* number of timelines for which there are pages */
+enum { TIGHT = 5 }; /* number of timelines for which there are enough pages */
 
 static const char *const fixtures[] = {"gemma4-dense",    "gemma4-moe",    "qwen35-odd",     "deepseek-v3-odd",
                                        "deepseek-v3-own", "qwen3-moe-odd", "qwen35-moe-odd", "glm4-moe-own",
@@ -114,11 +114,11 @@ typedef struct world {
     fr_options *options;
     fr_engine *engine;
     fr_session *sessions[PLACES]; /* NULL: the session is closed */
-    size_t whose[PLACES];         /* for each session, the index of its life in `lives` */
+    size_t whose[PLACES];         /* for each session, the index in `lives` of its life */
     life lives[LIVES_MAX];
     size_t life_count;
     saved saved[SAVED];
-    int32_t texts[2][LONGEST]; /* two texts whose beginnings many prompts share */
+    int32_t texts[2][LONGEST]; /* two texts. Many prompts begin like one of them */
     size_t calls[7], refused;
 } world;
 
@@ -164,7 +164,7 @@ static void make_ids(const world *w, int32_t *ids, size_t count) {
 
 /* ----------------------------------------------------------------------------------------------------------- calls */
 
-/* Options of a random session: greedy, or sampled in one of three ways. */
+/* Options of a random session. It is greedy, or samples in one of three ways. */
 static fr_options *some_options(const world *w) {
     fr_options *options = fr_options_copy(w->options);
     size_t way = below(4);
@@ -205,8 +205,8 @@ static void close_place(world *w, size_t place) {
     w->sessions[place] = NULL;
 }
 
-/* Gives a session a new prompt. The prompt begins like a text that many prompts share, or like the session's timeline,
- * or with random ids. */
+/* Gives a session a new prompt. The prompt begins like one of the two texts, or like the session's timeline, or with
+ * random ids. */
 static void put(world *w, size_t place) {
     int32_t ids[LONGEST];
     const int32_t *own;
@@ -224,8 +224,8 @@ static void cut(world *w, size_t place) {
     add_event(life_at(w, place), CUT)->count = length;
 }
 
-/* Returns true if the call succeeded, and false if there were too few pages for it. A call without enough pages must
- * have changed nothing. */
+/* Returns true if the call succeeded, and false if there were too few free pages for it. If there were too few pages,
+ * the call must have changed nothing. */
 static bool found_pages(world *w, fr_status status) {
     if (status == FR_MEMORY)
         w->refused++;
@@ -260,7 +260,7 @@ static void restore_place(world *w, size_t place) {
     add_put(life_at(w, place), s->ids, s->count);
 }
 
-/* Runs a round of some of the sessions that can continue. Each may give at most a random number of ids. */
+/* Runs a round of some of the sessions that can continue. Each session may give at most a random number of ids. */
 static void round_of_some(world *w) {
     static int32_t ids[PLACES][FR_STEP_MAX];
     fr_round rounds[PLACES];
@@ -309,8 +309,8 @@ static void say_alone(fr_session *session, const event *e, life *alone) {
     }
 }
 
-/* Repeats the life in an engine of its own, with other numbers of threads and other chunks. Returns how many tokens
- * were compared. */
+/* Repeats the life in an engine of its own, with a different number of threads and a different size of chunks. Returns
+ * how many tokens were compared. */
 static size_t repeat_life(const world *w, const life *l, size_t number) {
     fr_engine *engine;
     fr_session *session;

@@ -1,7 +1,7 @@
-/* Tests block drafters with targets of every family. The text must be that of plain decoding. The drafts come from a
- * drafter of random weights (tests/support/made_drafter.h), or are scripted, right and wrong. The text must also be
- * the same with a prompt in several chunks, with neighbours, after a truncation, and after a picture if the target
- * reads pictures. */
+/* Tests block drafters with targets of every family. The text must be that of plain decoding, which is decoding without
+ * drafts. The drafts come from a drafter with random weights (tests/support/made_drafter.h), or they are scripted, so
+ * that some are right and some wrong. The text must also be the same with a prompt in several chunks, together with
+ * other sessions, after a truncation, and after a picture if the target reads pictures. */
 /* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 enum { PROMPT = 40, TEXT = 40, CONTEXT = 160, SESSIONS = 3, BACK = 15, AT = 9 };
 
 static const struct {
-    const char *target, *picture; /* picture NULL: the target reads no pictures */
+    const char *target, *picture; /* picture: NULL if the target reads no pictures */
 } seeing[] = {{"tests/data/glm-ocr", "tests/data/glm-ocr/image/digits.png"},
               {FR_TEST_MODELS "glm-ocr-odd", FR_TEST_MODELS "glm-ocr-odd/image/digits.png"}};
 enum { SEEING = sizeof seeing / sizeof *seeing };
@@ -37,7 +37,7 @@ typedef struct subject {
     size_t prompt;
 } subject;
 
-/* Makes a prompt of random ids, with the tokens of the picture in it if there is one. */
+/* Makes a prompt of random ids. If there is a picture, its tokens are in the prompt. */
 static void make_prompt(subject *s) {
     int32_t vocab = (int32_t)fr_model_fact(s->model, FR_FACT_VOCAB), image;
     size_t tokens = s->picture ? fr_picture_tokens(s->picture) : 0;
@@ -79,7 +79,7 @@ static void put(const subject *s, fr_session *session) {
     require(fr_session_put(session, s->ids, s->prompt));
 }
 
-/* Writes the text that plain decoding gives after the prompt. */
+/* Generates the text that follows the prompt without drafts. */
 static void say_plain(subject *s) {
     fr_session *session;
     require(fr_session_open(s->model, NULL, s->options, &session));
@@ -99,8 +99,9 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
     return depth != round % (*(size_t *)context + 1);
 }
 
-/* Three sessions generate the text together: the first with the drafter's own drafts, the others with scripted ones.
- * Each session starts some rounds after the session before it, and the second is truncated on the way. */
+/* Three sessions generate the text together. The first session has the drafter's own drafts, and the others have
+ * scripted drafts. Each session starts some rounds after the session before it. The second session is truncated in the
+ * middle. */
 static void say_together(const subject *s, int64_t depth, int64_t chunk) {
     fr_engine *engine;
     fr_session *sessions[SESSIONS];

@@ -1,6 +1,6 @@
-/* Tests sessions that have only just enough pages: a session that drafts needs no more pages than one that doesn't,
- * and gives the same ids. The test itself takes free pages from the engine's pools, so that as many are left as a case
- * states. */
+/* Tests sessions that have only just enough pages of the KV cache. A session that drafts must need no more pages than a
+ * session that doesn't, and must give the same ids. The test itself takes free pages from the engine's pools. It leaves
+ * as many pages as a case says. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 enum { CONTEXT = 256, DRAFTS = 6, SESSIONS = 3, PAGE = FR_KV_PAGE, CHUNK = 100, PAGES_MAX = 200 };
 
 static const struct {
-    const char *target, *drafter; /* drafter NULL: the target's own layer */
+    const char *target, *drafter; /* drafter: NULL means the target's own MTP layer */
 } subjects[] = {{FR_TEST_MODELS "glm4-moe-own", NULL},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle3"},
                 {"tests/data/dflash/llama-sliding", "tests/data/dflash/llama-sliding/drafter"},
@@ -24,7 +24,7 @@ static const struct {
 enum {
     SUBJECTS = sizeof subjects / sizeof *subjects,
     FOLLOWERS = 3
-}; /* the drafters of the first FOLLOWERS subjects read the target's rows */
+}; /* in the first FOLLOWERS subjects, the drafter reads the target's rows */
 
 typedef struct subject {
     fr_options *options;
@@ -59,8 +59,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Takes free pages from the pools until `left` free pages of each kind are left. The pages that are left hold no
- * cached rows. */
+/* Takes free pages from the pools until only `left` free pages of each kind remain. The remaining pages hold no cached
+ * rows. */
 static void leave(subject *s, size_t left) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         fr_kv_pages *pool = &s->engine->kv.pages[kind];
@@ -72,7 +72,8 @@ static void leave(subject *s, size_t left) {
     }
 }
 
-/* Makes ids that differ for each seed. A longer prompt of the same seed begins with the shorter one. */
+/* Makes ids that differ for each seed. If two prompts have the same seed, the longer one begins with the shorter
+ * one. */
 static void make_prompt(const subject *s, int32_t *ids, size_t count, uint32_t seed) {
     size_t vocab = (size_t)fr_model_fact(s->model, FR_FACT_VOCAB);
     for (size_t i = 0; i < count; i++) {
@@ -104,8 +105,8 @@ static double drafted(const subject *s, size_t session) {
     return fr_session_stat(s->sessions[session], FR_STAT_DRAFTED);
 }
 
-/* Steps a session whose timeline has 56 ids and one page, while no other page is free. Stops when a page is missing.
- * Returns how many ids the session gave. */
+/* Steps a session whose timeline has 56 ids and one page. No other page is free. The function stops when a page is
+ * missing, and returns how many ids the session has given. */
 static size_t say(int which, int64_t drafts, int32_t *text) {
     subject s;
     size_t made = 0, got, accepted;
@@ -148,7 +149,8 @@ START_TEST(drafts_take_no_page_of_a_row) {
 }
 END_TEST
 
-/* A session makes no drafts if its pages have room for fewer than --draft-min. Here there is room for one draft. */
+/* If a session's pages have room for fewer drafts than --draft-min, the session makes no drafts. Here there is room for
+ * one draft. */
 START_TEST(few_drafts_are_none) {
     int32_t ids[1][FR_STEP_MAX];
     subject s;
@@ -167,7 +169,7 @@ START_TEST(few_drafts_are_none) {
 }
 END_TEST
 
-/* A prompt that waits for a page does not stop sessions that need none. */
+/* A prompt that waits for a free page must not stop sessions that need no page. */
 START_TEST(who_waits_for_a_page_holds_up_nobody) {
     int32_t ids[2][FR_STEP_MAX], text[2 * CHUNK];
     subject s;
@@ -205,8 +207,8 @@ START_TEST(rejected_drafts_hold_no_page) {
 }
 END_TEST
 
-/* Another session has run the first 70 ids of this prompt, and one page is free for the rest. With a drafter that
- * reads the target's rows, the last shared id is run again, so the page that holds it must be copied. */
+/* Another session has run the first 70 ids of this prompt. One page is free for the rest. If the drafter reads the
+ * target's rows, the last shared id is run again. Then the page with that id must be copied. */
 START_TEST(what_is_found_is_enough) {
     int32_t ids[100];
     subject s;
@@ -221,7 +223,8 @@ START_TEST(what_is_found_is_enough) {
 }
 END_TEST
 
-/* The first rows of a prompt have been run, the others wait. Another session can already reuse the first rows. */
+/* The first rows of a prompt have been run, and the others wait. Another session must already be able to reuse the
+ * first rows. */
 START_TEST(pieces_are_shared_at_once) {
     int32_t ids[1][FR_STEP_MAX], text[150];
     subject s;
@@ -236,8 +239,9 @@ START_TEST(pieces_are_shared_at_once) {
 }
 END_TEST
 
-/* Two sessions generate the same text up to the end of a page. When both have completed it, they share one page for
- * the block, which frees the other page. With this page and the one that was free, both can go on. */
+/* Two sessions generate the same text up to the end of a page. When both have completed the page, they share one copy
+ * of it, and the other copy becomes free. With that page and the page that was free before, both sessions can
+ * continue. */
 START_TEST(texts_are_shared_at_once) {
     int32_t ids[2][FR_STEP_MAX];
     subject s;

@@ -1,6 +1,6 @@
-/* Tests calls with meaningless arguments: NULL where a pointer is needed, counts that are too large, invalid ids, and
- * numbers in a locale with decimal commas. Each call must return a status and set a line that names the wrong
- * argument. None may crash. */
+/* Tests calls with meaningless arguments. They are NULL instead of a pointer that is needed, counts that are too large,
+ * invalid ids, and numbers in a locale with decimal commas. Each call must return a status and set an error line that
+ * names the wrong argument. No call may crash. */
 #include <check.h>
 #include <locale.h>
 #include <math.h>
@@ -234,7 +234,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- counts and indexes */
 
-/* Passes a count that is larger than the array. If the library read past the array, the sanitizers would report it. */
+/* Passes a count that is larger than the array. If the library read beyond the array, the sanitizers would report
+ * it. */
 START_TEST(more_rounds_than_there_is_room_for) {
     fr_options *options;
     fr_model *model = open_model(NULL, &options);
@@ -279,7 +280,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- locales */
 
-/* Sets a locale with decimal commas: an installed one, or one that localedef makes. */
+/* Sets a locale with decimal commas. It is an installed locale, or one that localedef makes. */
 static bool take_comma(void) {
     static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "test.UTF-8"};
     char folder[] = "/tmp/test_misuse_XXXXXX", command[256];

@@ -1,23 +1,23 @@
-/* Tests that ids and logits are the same, bit for bit, however they are computed, with drafters of every kind.
+/* Tests that ids and logits are the same, bit for bit, however they are computed. The drafters are of every kind.
  *
- * The factors are the model with its drafter, the instruction set, the threads, the prompt chunk, the draft method,
- * the draft depth and the question. A question is a pair of types of the KV cache or a way of sampling tokens. It
- * changes the answer, so each question has a base run of its own: plain decoding by one thread.
+ * The factors are the model with its drafter, the instruction set, the threads, the prompt chunk, the draft method, the
+ * draft depth and the question. A question is a pair of types of the KV cache, or a way of sampling tokens. A question
+ * changes the answer, so each question has its own base run, which is decoding without drafts by one thread.
  *
- * The suite chooses some runs, a pairwise cover (tests/support/pairs.h): any two values of two factors meet in one of
- * these runs. Each run is compared with its base run over 64 ids. The cover takes 8 of the 15 depths, and the depth
- * that is chosen by the clock. Tokens are sampled at two temperatures, with top-p and a penalty, and with rejection
- * sampling. The text of rejection sampling may depend on method and depth, so a run has the same method and depth as
- * its base run. Apart from the cover, wrong drafts force rejection at each of 15 depths. As a negative control one
- * rounding in one kernel is broken, and the comparison must notice it.
+ * The suite does not run all combinations, but a pairwise cover (tests/support/pairs.h): any two values of two factors
+ * occur together in at least one run. Each run is compared with its base run over 64 ids. The cover takes 8 of the 15
+ * depths, and the automatic depth, which is chosen from measured times. Tokens are sampled at two temperatures, with
+ * top-p and a penalty, and with rejection sampling. The text of rejection sampling may depend on method and depth, so a
+ * run has the same method and depth as its base run. In further runs, wrong drafts force rejection at each of 15
+ * depths. As a negative control one rounding in one kernel is broken, and the comparison must notice this.
  *
- * FULL=1 in the environment compares 400 ids and forces rejection with drafts of every depth. Its case "product",
- * which is split into parts (tests/support/parts.h), takes every combination.
+ * FULL=1 in the environment compares 400 ids and forces rejection with drafts of every depth. The case "product", which
+ * is split into parts (tests/support/parts.h), takes every combination.
  *
- * Under an emulator a run takes fifty times as long. So the smallest model writes 16 ids, and there are fewer depths,
- * methods and ways of sampling. With FULL the emulator runs the first model instead, or with FULL and FORERUN_BRIEF
- * the smallest one. tests/neon.sh compares 400 ids of the demo model in an emulator with those of the native
- * program. */
+ * Under an emulator a run takes fifty times as long. So the smallest model generates 16 ids, and there are fewer
+ * depths, methods and ways of sampling. With FULL the emulator runs the first model instead. With FULL and
+ * FORERUN_BRIEF it runs the smallest model. tests/neon.sh compares 400 ids of the demo model in an emulator with those
+ * of the native program. */
 /* suite: threads alone hosts-hour neon no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -36,22 +36,22 @@ enum { COUNT = 400, VALUES_MAX = FR_PAIRS_VALUES };
 
 typedef enum factor { WHO, WORD, THREADS, CHUNK, METHOD, DEPTH, QUESTION, FACTORS } factor;
 
-/* Values of the factors. With 5 threads, each forward pass and each draft may take another number of them, as it would
- * beside other programs. Depth 0 stands for runs without drafts. */
+/* The values of the factors. With 5 threads, each forward and each draft may use a different number of them, as if
+ * other programs took cores away. Depth 0 means a run without drafts. */
 static const int threads[] = {1, 2, 3, 5}, chunks[] = {1, 7, 64, 512},
                  every_depth[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO},
                  some_depths[] = {0, 1, 2, 3, 4, 7, 8, 12, 15, FR_DRAFT_AUTO},
                  few_depths[] = {0, 1, 3, 15, FR_DRAFT_AUTO};
 enum { SOME_THREADS = 3 };
 
-/* The types of cached keys and values, tested with greedy text. The last five need heads whose width is a multiple of
- * 32. */
+/* The types of cached keys and values, which are tested with greedy text. The last five pairs need heads whose width is
+ * a multiple of 32. */
 static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf16", "f16"},      {"q8_0", "q8_0"},
                                         {"q4_0", "q4_0"}, {"q8_0", "q4_0"}, {"turbo4", "turbo3"}, {"turbo3", "f16"}};
 enum { CACHES = sizeof caches / sizeof *caches };
 
-/* The ways of sampling. The questions about them are numbered after those about cache types. All use the first pair of
- * cache types. */
+/* The ways of sampling. In the list of questions they come after the pairs of cache types. All of them use the first
+ * pair of cache types. */
 static const fr_test_draws draws[] = {{.temperature = 0.8, .top_p = 0.95},
                                       {.temperature = 0.8, .top_p = 0.95, .repeat = 1.1, .rejection = true},
                                       {.temperature = 1.3, .top_p = 0.9, .repeat = 1.1}};
@@ -63,15 +63,15 @@ static const fr_test_method every_method[] = {FR_TEST_NONE,      FR_TEST_MTP,   
 enum { NO_DRAFTS, MTP }; /* indexes in every_method and in few_methods */
 
 typedef struct subject {
-    const char *target, *assistant; /* assistant NULL: the target has an MTP layer */
-    bool product;                   /* true: the case "product" takes this model */
-    size_t caches;                  /* number of pairs of cache types, from the first on, that the model's heads
-                                     * allow */
-    const char *drafts;             /* the name of the drafter's method; NULL: mtp */
+    const char *target, *assistant; /* assistant: NULL if the target has an MTP layer */
+    bool product;                   /* true: the case "product" runs this model */
+    size_t caches;                  /* number of pairs of cache types that the model's heads allow. These are the first
+                                     * pairs of the list */
+    const char *drafts;             /* the name of the drafter's method; NULL: it is mtp */
 } subject;
 
 #define LLAMA "tests/data/models/llama"
-static fr_changed_folder llama; /* the fixture with its context enlarged for the longest text */
+static fr_changed_folder llama; /* a copy of the fixture whose context is large enough for the longest text */
 
 static const subject subjects[] = {
     {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", true, 3, NULL},
@@ -89,7 +89,7 @@ static const subject subjects[] = {
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-/* The models of this run are those of `subjects` at [first_subject, end_subject). */
+/* The models of this run are the elements of `subjects` from first_subject up to, but not including, end_subject. */
 static size_t first_subject, end_subject;
 
 static size_t text_length(void) {
@@ -101,8 +101,8 @@ static const char *words[VALUES_MAX];
 static const fr_test_method *methods;
 static const int *depths;
 static size_t depth_3; /* the index of depth 3 in `depths` */
-static size_t cached;  /* number of questions about cache types in this run: as many as the model with the most such
-                        * questions has */
+static size_t cached;  /* number of questions about cache types in this run, which is that of the model with the most
+                        * such questions */
 static size_t values[FACTORS] = {[THREADS] = 4, [CHUNK] = 4};
 
 static void find_values(void) {
@@ -124,7 +124,7 @@ static void find_values(void) {
 }
 
 /* Returns true if value `a` of factor f and value `b` of factor g may be in one run. Two values exclude each other if
- * they make no sense together, or if the answer would differ from the base run's. */
+ * they make no sense together, or if with them the answer would differ from that of the base run. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == NO_DRAFTS) == (b == 0);
     if (f == WHO && g == QUESTION) return b < subjects[first_subject + a].caches || b >= cached;
@@ -167,7 +167,7 @@ static void compare(const base *bases, size_t length, const size_t *at) {
 }
 
 /* Sets the factors of the base run: no drafts, one thread, the best instruction set. With rejection sampling the text
- * depends on method and depth, so the base run drafts too. */
+ * depends on method and depth, so then the base run drafts too. */
 static void base_run(size_t *at, size_t who, size_t question) {
     const size_t plain[FACTORS] = {
         [WHO] = who, [WORD] = values[WORD] - 1, [CHUNK] = 2, [METHOD] = NO_DRAFTS, [QUESTION] = question};
@@ -178,8 +178,7 @@ static void base_run(size_t *at, size_t who, size_t question) {
 }
 
 /* Makes the base runs of the first `count` questions. A question that this model does not allow is skipped. Any two
- * base runs must give different answers, which shows that each type of cache and each way of sampling is really
- * used. */
+ * base runs must give different answers. This shows that each type of cache and each way of sampling is really used. */
 static base *make_bases(size_t who, size_t count, size_t length) {
     const subject *whose = &subjects[first_subject + who];
     base *bases = calloc(values[QUESTION], sizeof *bases);
@@ -208,8 +207,8 @@ START_TEST(every_two_values_together) {
 }
 END_TEST
 
-/* In each round the drafts are wrong at depth 0, 1, 2 ... in turn, so the rounds give 1, 2, 3 ... ids. With 15 drafts
- * each depth has been tried after 136 ids. */
+/* In successive rounds the drafts are wrong at depth 0, 1, 2 and so on, so the rounds give 1, 2, 3 and so on ids. With
+ * 15 drafts each depth has been tried after 136 ids. */
 START_TEST(rejection_at_every_depth) {
     size_t length = fr_test_full() || fr_test_emulated() ? text_length() : 136;
     base *bases = make_bases((size_t)_i, 1, length);
@@ -227,8 +226,8 @@ START_TEST(rejection_at_every_depth) {
 }
 END_TEST
 
-/* Compares every combination of one model's factors. To save time, only the widest instruction set writes a text of
- * the full length. The other instruction sets write OTHERS_LENGTH ids here; other cases compare them over the full
+/* Compares every combination of one model's factors. To save time, only the widest instruction set generates a text of
+ * the full length. The other instruction sets generate OTHERS_LENGTH ids here. Other cases compare them over the full
  * length. */
 START_TEST(every_combination) {
     enum { OTHERS_LENGTH = 64 };

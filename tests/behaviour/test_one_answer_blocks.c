@@ -1,12 +1,12 @@
-/* Makes the tests of test_one_answer.c with block-quantized weights, for every type that has a kernel.
+/* Tests the same as test_one_answer.c with block-quantized weights, for every type that has a kernel.
  *
- * The models are tiny ones of tests/data. The suite itself quantizes target and drafter, with all matrices in one
- * type. Forerun is compared with itself only; test_gguf_models.c tests how accurate the numbers are.
+ * The models are tiny models of tests/data. The suite itself quantizes target and drafter, so that all matrices have
+ * one type. forerun is compared only with itself here. test_gguf_models.c tests how accurate the numbers are.
  *
- * The base run decodes without drafts on one thread with the best instruction set. It is compared with one run for
- * each instruction set, in which threads, chunk, draft method and depth differ too; with rejection at several depths;
- * and with the packed file. Each run writes 48 ids. With FULL in the environment each run writes 400, and the low-bit
- * types run at four depths for each instruction set. */
+ * The base run decodes without drafts on one thread with the best instruction set. It is compared with one run for each
+ * instruction set, in which threads, chunk, draft method and depth differ too. It is also compared with runs that
+ * reject drafts at several depths, and with a run of the packed file. Each run generates 48 ids. With FULL in the
+ * environment each run generates 400 ids, and the low-bit types run at four depths for each instruction set. */
 /* suite: alone no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void compare(const subject *who, const fr_answer *base, const int32_t *te
                   manner->method, manner->depth, got.ids == base->ids ? "logits" : "ids");
 }
 
-/* Each type runs with every second instruction set; with FULL in the environment, with all of them. */
+/* Each type runs with every second instruction set. With FULL in the environment it runs with all of them. */
 START_TEST(every_type_gives_one_answer) {
     static const int threads[] = {3, 2, 1}, chunks[] = {1, 7, 512, 64}, depths[] = {3, 1, 15, 7, 2};
     const subject *who = &subjects[_i];
@@ -110,8 +110,8 @@ START_TEST(every_type_gives_one_answer) {
 }
 END_TEST
 
-/* These files have types that no quantizer here writes: all types of up to 3 bits, rotated weights in PrismML's types,
- * and experts in NVFP4. They have no drafter, so scripted drafts are used to force rejection. */
+/* These files have types that no quantizer here writes. These are all types of up to 3 bits, rotated weights in
+ * PrismML's types, and experts in NVFP4. The files have no drafter, so scripted drafts force rejection. */
 static const char *const written[] = {GGUF "low-bits.gguf", GGUF "rotated.gguf", GGUF "nvfp4-experts.gguf"};
 
 START_TEST(low_bits_give_one_answer) {

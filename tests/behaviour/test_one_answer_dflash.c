@@ -1,20 +1,21 @@
-/* Tests that block drafters give one answer: a text of 96 ids and the log-probabilities of each are equal to the last
- * bit, however DFlash, DFlash2 and DSpark draft it.
+/* Tests that block drafters give one answer. A text of 96 ids, and the log-probabilities of each id, must be equal to
+ * the last bit, however DFlash, DFlash2 and DSpark draft it.
  *
  * The factors are:
- *   - the drafter, or two for one target, in a folder or a GGUF file;
+ *   - the drafter, in a folder or a GGUF file; some targets have two drafters;
  *   - how ids are sampled;
  *   - a mask or a grammar on the text;
  *   - neighbours with other prompts and drafts of their own in the same forward pass;
  *   - the session's life: in the middle of the text it is saved and then restored after another text, or forked, or
- *     truncated, or gets its prompt again; or another session has run its prompt before; or nothing happens;
- *   - the method: the drafter's own drafts, n-grams before them, or scripted drafts, wrong at each depth in turn;
+ *     truncated, or gets its prompt again; or before the text another session runs its prompt; or nothing happens;
+ *   - the method: the drafter's own drafts, or n-grams before them, or scripted drafts, which are wrong at one depth
+ *     after the other;
  *   - depth, threads, chunk and instruction set.
  *
- * The reference is decoding without drafts, each text in a session alone; test_dflash.c compares that with
- * transformers. First come the runs of a pairwise cover: any two values of two factors meet in one of them. Then come
- * runs of every depth, runs that cut a grammar's text at each of its first ids, and runs with rejection sampling, whose
- * text may depend only on drafter and depth. */
+ * The reference is decoding without drafts, with each text in a session that runs alone; test_dflash.c compares that
+ * with transformers. First come the runs of a pairwise cover: any two values of two factors occur together in at least
+ * one run. Then come runs of every depth, and runs that cut a grammar's text at each of its first ids. The last runs
+ * have rejection sampling, with which the text may depend only on drafter and depth. */
 /* suite: alone native threads no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -45,8 +46,8 @@ static const struct {
                 {DATA "dspark-qwen3", DATA "dspark-qwen3/drafter", "dspark"},
                 {DATA "dspark-dense-qwen3", DATA "dspark-dense-qwen3/drafter.gguf", "dspark"},
                 {DATA "muse-glimmer", DATA "muse-glimmer/drafter", "dflash"},
-                /* Each of these subjects has two drafters. If the depth is fixed, only the first drafter makes
-                 * drafts. */
+                /* Each of these subjects has two drafters. If the depth is fixed, only the drafter that is named first
+                 * makes drafts. */
                 {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter", "dflash2,mtp"},
                 {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter.gguf", "mtp,dflash2"}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
@@ -66,9 +67,10 @@ enum { DEPTHS = sizeof some_depths / sizeof *some_depths };
 static const char *words[FR_PAIRS_VALUES];
 static size_t word_count;
 
-/* A way of running. `at` has the index of each factor's value, except that `depth` is the number of drafts itself.
- * kept: number of generated ids, at most HALF, that stay with CUT and AGAIN. It is fixed, because the number that were
- * generated until then may depend on measured times, and the place of the cut must not. */
+/* The factors' values of one run. `at` has the index of each factor's value; only `depth` is the number of drafts
+ * itself. kept: number of generated ids that are kept when the life is CUT or AGAIN, at most HALF. It is fixed before
+ * the run. The number of ids that were generated up to a given time may depend on measured times, and the place of the
+ * cut must not depend on them. */
 typedef struct manner {
     size_t at[FACTORS];
     int64_t depth;
@@ -78,10 +80,10 @@ typedef struct manner {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* A prompt, the ids that a session alone generates after it, and a hash of each id's log-probabilities. */
+/* A prompt, the ids that a session alone generates after the prompt, and a hash of each id's log-probabilities. */
 typedef struct text {
     int32_t ids[PROMPT_MOST + TEXT];
-    size_t prompt, most; /* number of ids in the prompt, and of ids after it */
+    size_t prompt, most; /* prompt: number of ids in the prompt. most: number of ids after the prompt */
     size_t bound;
     uint64_t hashes[TEXT];
 } text;
@@ -110,7 +112,7 @@ static void close_language(const language *l) {
     fr_token_tree_close(l->tree);
 }
 
-/* Gives a session the mask or grammar of its text. */
+/* Gives a session the mask or the grammar that its text has. */
 static void bind_text(fr_session *session, const text *t, const language *l) {
     if (t->bound == MASKED) require(fr_session_set_mask(session, ban, NULL));
     if (t->bound == GRAMMAR) require(fr_session_set_grammar(session, l->grammar));
@@ -137,8 +139,8 @@ static uint64_t hash_logprobs(const fr_session *session, size_t index) {
     return fr_hash(fr_hash(fr_hash(0, &own, sizeof own), ids, count * sizeof *ids), values, count * sizeof *values);
 }
 
-/* Makes prompt number `index`. The first is a prompt of reference.json, because the drafter was trained on the text
- * after it. */
+/* Makes the prompt with the number `index`. Prompt 0 is a prompt of reference.json, because the drafter was trained on
+ * the text that follows it. */
 static void make_prompt(const char *target, int64_t vocab, size_t index, text *t) {
     if (index == 0) {
         char path[128];
@@ -173,8 +175,8 @@ typedef struct texts {
     text all[MOST];
 } texts;
 
-/* Makes the text of the session under test, with a mask or grammar if `bound` says so. Also makes the texts of its
- * neighbours, which have neither. */
+/* Makes the text of the session under test. `bound` says whether it has a mask or a grammar. Also makes the texts of
+ * its neighbours, which have neither mask nor grammar. */
 static texts texts_of(size_t who, size_t drawn, size_t bound) {
     texts made = {0};
     fr_options *options = fr_options_new();
@@ -220,8 +222,8 @@ typedef struct run {
     double accepted;
 } run;
 
-/* Returns true if the draft at this depth shall be right. In each round the drafts are wrong at one depth, which is
- * one deeper in the next round. Once per cycle all drafts are right. */
+/* Returns true if the draft at this depth must be right. In each round the drafts are wrong at one depth, which is one
+ * deeper than in the round before. Once per cycle all drafts are right. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -261,8 +263,8 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* Runs the same prompt in another session, which generates some ids and is closed. The session under test then finds
- * the prompt's keys and values. */
+/* Runs the same prompt in another session, which generates some ids and is then closed. So the session under test finds
+ * the prompt's keys and values in the cache. */
 static void run_before(const run *r) {
     int32_t ids[FR_STEP_MAX];
     const text *t = &r->texts->all[0];
@@ -284,7 +286,7 @@ static void open_speakers(run *r) {
     }
 }
 
-/* Replaces the session's text by another one of 150 ids. */
+/* Replaces the session's text by another text of 150 ids. */
 static void digress(fr_session *session) {
     int32_t ids[150 + FR_STEP_MAX];
     for (size_t i = 0; i < 150; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
@@ -292,7 +294,7 @@ static void digress(fr_session *session) {
     for (size_t round = 0, got; round < 3; round++) require(fr_session_step(session, ids, FR_STEP_MAX, &got, NULL));
 }
 
-/* Puts the first session, in the middle of its text, through the event that the factor LIFE names. */
+/* When the first session is in the middle of its text, does to it what the factor LIFE says. */
 static void live(const run *r, speaker *s) {
     const text *t = s->text;
     fr_session *fork;
@@ -313,7 +315,8 @@ static void live(const run *r, speaker *s) {
         fr_session_close(s->session);
         s->session = fork;
         break;
-    case CUT: /* after a cut the text of a grammar begins anew, unless the session is told where it began */
+    /* After a cut the text of a grammar begins anew, unless the session gets the position where it began before */
+    case CUT:
         s->said = r->how->kept;
         require(fr_session_truncate(s->session, t->prompt + s->said));
         if (t->bound == GRAMMAR) require(fr_session_begin_grammar(s->session, t->prompt));
@@ -346,7 +349,7 @@ static void check(const run *r, speaker *s, size_t count) {
     s->said += count;
 }
 
-/* Runs one round of all sessions that are not at their end. Returns how many took part. */
+/* Runs one round of all sessions whose texts are not complete. Returns how many sessions took part. */
 static size_t turn_around(run *r) {
     fr_round rounds[MOST];
     speaker *whose[MOST];
@@ -366,7 +369,8 @@ static size_t turn_around(run *r) {
     return n;
 }
 
-/* Runs the texts and compares them. Returns how many drafts were accepted. ids: NULL, or room for the first text. */
+/* Runs the texts and compares them. Returns how many drafts were accepted. ids: memory for the first text's ids, or
+ * NULL. */
 static double try_run(const manner *how, const texts *of, int32_t *ids) {
     static run r;
     open_run(&r, how, of);
@@ -407,8 +411,8 @@ START_TEST(every_two_values_together) {
 }
 END_TEST
 
-/* Runs each depth twice: with the drafter's own drafts, and with scripted drafts. Some of the drafter's own drafts
- * must be accepted. Of the scripted drafts some are accepted at each depth. */
+/* Runs each depth twice, with the drafter's own drafts and with scripted drafts. Some of the drafter's own drafts must
+ * be accepted. Some scripted drafts are accepted at each depth. */
 START_TEST(every_depth) {
     static texts of[2];
     double accepted = 0;
@@ -433,8 +437,8 @@ START_TEST(every_depth) {
 }
 END_TEST
 
-/* Cuts a text of a grammar after each of its first ids. At many of them the grammar is in the middle of a pair of
- * letters, so the next id shows whether the grammar went on from there. */
+/* Cuts a text that follows a grammar after each of its first ids. After many of these ids the grammar is in the middle
+ * of a pair of letters. So the next id shows whether the grammar continued from that point. */
 START_TEST(a_cut_after_each_id) {
     static texts of;
     size_t drawn = (size_t)_i % DRAWS;
@@ -454,8 +458,8 @@ START_TEST(a_cut_after_each_id) {
 }
 END_TEST
 
-/* With rejection sampling the text depends on drafter, depth and random numbers. Threads, chunk, instruction set and
- * neighbours must not change it. */
+/* With rejection sampling the text depends on the drafter, the depth and the random numbers. Threads, chunk,
+ * instruction set and neighbours must not change it. */
 START_TEST(rejection_draws_the_same_on_any_machine) {
     static texts of;
     int32_t first[TEXT], ids[TEXT];

@@ -1,24 +1,25 @@
-/* Tests that a text in an engine is the text of a session alone, to the last bit of its logits, and so are the texts
- * of its neighbours. This must hold for any neighbours, any order in which they run, and any origin of the text's
- * pages.
+/* Tests texts that several sessions of an engine generate together. Each text must be the same as if its session ran
+ * alone, to the last bit of the logits. This must hold for any other sessions (neighbours), for any order in which they
+ * run, and for any origin of the pages of the text.
  *
  * The factors are:
  *   - the model and drafter;
  *   - how ids are sampled;
- *   - the number of neighbours, which have other prompts, some of which begin alike;
+ *   - the number of neighbours, which have other prompts; some of these begin like the prompt of the text;
  *   - the order in which rounds name the sessions;
- *   - whether the prompt was run before, and is then found again or was evicted meanwhile;
- *   - the draft method, including scripted drafts, which are wrong at each depth in turn;
+ *   - whether the prompt was run before; if so, whether it is found in the cache again or was evicted meanwhile;
+ *   - the draft method, including scripted drafts, which are wrong at one depth after the other;
  *   - depth, threads, chunk and instruction set.
  *
- * The reference is decoding without drafts, each text in a session alone; other suites compare that with transformers.
- * There are three kinds of runs: those of a pairwise cover, in which any two values of two factors meet; each drafter
- * with rejection at every depth, greedy and sampled; and a wrong rounding that the comparison must notice. GLM's texts
- * are about pictures.
+ * The reference is decoding without drafts, with each text in a session that runs alone; other suites compare that with
+ * transformers. There are three kinds of runs. In the runs of a pairwise cover, any two values of two factors occur
+ * together at least once. In further runs each drafter's drafts are rejected at every depth, with greedy and with
+ * sampled text. In the last run a kernel rounds wrongly, and the comparison must notice this. GLM's texts are about
+ * pictures.
  *
- * A text has 140 ids, with FULL in the environment 400, and fewer with scalar instructions, which are much slower. The
- * case "product", which is split into parts (tests/support/parts.h), takes all combinations of the first six factors,
- * each with random values of the others. */
+ * A text has 140 ids. With FULL in the environment it has 400 ids. With scalar instructions, which are much slower, it
+ * has fewer. The case "product", which is split into parts (tests/support/parts.h), takes all combinations of the first
+ * six factors. The other factors get random values in each combination. */
 /* suite: alone native no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -44,10 +45,10 @@ enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, FIL
 #define LLAMA  "tests/data/llama/"
 #define GLM    "tests/data/glm-ocr"
 
-static fr_changed_folder llama; /* the fixture with its context enlarged for the longest text */
+static fr_changed_folder llama; /* a copy of the fixture whose context is large enough for the longest text */
 
 static const struct {
-    const char *target, *drafter, *word; /* drafter NULL: the target has an MTP layer */
+    const char *target, *drafter, *word; /* drafter: NULL if the target has an MTP layer */
     const char *picture;                 /* the picture in the prompts; NULL: none */
 } subjects[] = {{MODELS "gemma4-e", MODELS "gemma4-e/assistant", "mtp", NULL},
                 {MODELS "gemma4-dense", MODELS "gemma4-dense/assistant", "mtp", NULL},
@@ -67,7 +68,7 @@ typedef enum factor {
     NEIGHBOURS,
     ORDER,
     SHARED,
-    METHOD, /* the last factor of which the case "product" combines all values */
+    METHOD, /* the case "product" combines all values of the factors up to and including this one */
     DEPTH,
     THREADS,
     CHUNK,
@@ -80,7 +81,7 @@ enum { NOTHING_SHARED, FOUND, EVICTED, WAYS_OF_SHARING };
 
 static const size_t neighbours[] = {0, 1, 7, 15};
 static const int64_t depths[] = {0, 1, 2, 3, 8, 15, FR_DRAFT_AUTO},
-                     chunks[] = {7, 64, 512}; /* depth 0 stands for runs without drafts */
+                     chunks[] = {7, 64, 512}; /* a depth of 0 means a run without drafts */
 enum { DEPTH_15 = 5 };
 
 static size_t values[FACTORS] = {
@@ -106,7 +107,7 @@ static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     return f == NEIGHBOURS ? neighbours[a] < 2 : f != SHARED || a != EVICTED;
 }
 
-/* Returns the number of ids of a text. 140 are enough: after 136 ids, each of 15 drafts has been rejected once. */
+/* Returns the number of ids of a text. 140 ids are enough: after 136 ids, each of 15 drafts has been rejected once. */
 static size_t text_length(void) {
     return fr_test_full() ? TEXT : 140;
 }
@@ -120,11 +121,11 @@ static size_t below(size_t n) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* A prompt and the ids that a session alone generates after it. For each of these ids there is a hash of the logits
+/* A prompt, and the ids that a session alone generates after the prompt. Each of these ids has a hash of the logits
  * from which it was chosen. */
 typedef struct text {
     int32_t ids[CONTEXT];
-    size_t prompt, most; /* number of ids in the prompt, and of ids after it */
+    size_t prompt, most; /* prompt: number of ids in the prompt. most: number of ids after the prompt */
     bool shows;          /* the prompt contains the picture */
     uint64_t hashes[TEXT];
 } text;
@@ -155,7 +156,8 @@ static void make_prompt(const fr_model *model, const fr_picture *picture, text *
     text *t = &all[index];
     *t = (text){.prompt = index ? 5 + below(60) : PROMPT, .most = index ? 1 + below(40) : text_length()};
     t->shows = picture && index % 3 == 0;
-    if (index % 4 == 1) t->prompt += 100; /* this prompt is longer, and begins like the first */
+    /* this prompt is longer, and its beginning is the same as that of the first prompt */
+    if (index % 4 == 1) t->prompt += 100;
     if (t->shows) t->prompt += tokens;
     for (size_t i = 0; i < t->prompt; i++) {
         t->ids[i] = (int32_t)below((size_t)fr_model_fact(model, FR_FACT_VOCAB));
@@ -213,7 +215,7 @@ static texts *texts_of(size_t who, bool drawn) {
 typedef struct speaker {
     fr_session *session;
     const text *text;
-    size_t said, most; /* number of ids that the session has given, and number of ids that it must give */
+    size_t said, most; /* said: number of ids that the session has given. most: number of ids that it must give */
     size_t starts;     /* the round in which the session begins */
     int depth;         /* number of scripted drafts per step */
 } speaker;
@@ -230,7 +232,7 @@ typedef struct run {
     speaker speakers[MOST];
     size_t count;
     fr_kernels misrounded;
-    bool control; /* this run is the negative control: differences are counted in `wrong`, and don't fail */
+    bool control; /* this run is the negative control: differences don't fail the test, but are counted in `wrong` */
     size_t wrong;
 } run;
 
@@ -243,8 +245,8 @@ static void differ(run *r, const char *what, size_t index) {
     ck_abort_msg("%s, text %zu: other %s than alone; factors%s", subjects[r->at[WHO]].target, index, what, factors);
 }
 
-/* Compares the ids that a session gives with those of its text. If `hashed`, also compares the logits from which each
- * id was chosen. */
+/* Compares the ids that a session gives with those of its text. If `hashed` is true, also compares the logits from
+ * which each id was chosen. */
 static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool hashed) {
     size_t index = (size_t)(s - r->speakers);
     const text *t = s->text;
@@ -254,8 +256,8 @@ static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool has
     s->said += count;
 }
 
-/* Returns true if the draft at this depth shall be right. In each round the drafts are wrong at one depth, which is
- * one deeper in the next round. Once per cycle all drafts are right. */
+/* Returns true if the draft at this depth must be right. In each round the drafts are wrong at one depth, which is one
+ * deeper than in the round before. Once per cycle all drafts are right. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -272,7 +274,8 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* Limits the memory for keys and values: all texts of the run fit, but not also the texts that ran before. */
+/* Limits the memory for keys and values. All texts of the run fit into it. They do not fit together with the texts that
+ * ran before. */
 static void limit_memory(const run *r) {
     double least = (double)fr_test_least_kv(r->model, r->drafter, r->options, 2);
     double timelines = 2 + 0.6 * (double)neighbours[r->at[NEIGHBOURS]];
@@ -316,7 +319,7 @@ static void close_run(run *r) {
     fr_options_free(r->options);
 }
 
-/* Counts the ids of the first session's prompt whose keys and values the engine still has. */
+/* Counts the ids of the first session's prompt whose keys and values are still in the engine. */
 static size_t found(const run *r) {
     const fr_session *s = r->speakers[0].session;
     const fr_kv_content content = {.ids = r->texts->all[0].ids};
@@ -332,7 +335,8 @@ static void say_before(run *r, const text *t, size_t count) {
     fr_session_close(session);
 }
 
-/* Runs the first session's prompt beforehand. Depending on the factor SHARED, other prompts then evict it. */
+/* Runs the first session's prompt before the texts. Depending on the factor SHARED, other prompts then evict it from
+ * the cache. */
 static void prepare(run *r) {
     text other = {.prompt = FILL};
     if (r->at[SHARED] == NOTHING_SHARED) return;
@@ -382,8 +386,8 @@ static size_t turn_around(run *r, size_t turn) {
         left += s->said < s->most;
         if (turn < s->starts || s->said == s->most) continue;
         whose[n] = s;
-        waited[n] = s->session->phase == FR_PHASE_PENDING; /* the first id is not chosen yet; other rows of the round
-                                                            * may overwrite its logits */
+        waited[n] = s->session->phase == FR_PHASE_PENDING; /* the first id is not chosen yet. Other rows of the round
+                                                            * may overwrite the logits for it */
         rounds[n] =
             (fr_round){.session = s->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, s->most - s->said)};
         n++;
@@ -396,7 +400,7 @@ static size_t turn_around(run *r, size_t turn) {
     return left;
 }
 
-/* Runs one combination and returns the number of differences. With `control`, a kernel rounds once too often. */
+/* Runs one combination and returns the number of differences. If `control` is true, a kernel rounds once too often. */
 static size_t try_run(const size_t *at, const texts *of, bool control) {
     static run r;
     state = 7;
@@ -446,8 +450,8 @@ START_TEST(one_rounding_more_is_told_apart) {
 }
 END_TEST
 
-/* Takes every combination of the factors before METHOD. Chooses the other factors at random, with the combination as
- * the seed. */
+/* Takes every combination of the factors before METHOD. The other factors get random values, whose seed is the number
+ * of the combination. */
 START_TEST(every_combination) {
     enum { FRONT = METHOD - WHO };
     fr_test_part part = fr_test_part_here();

@@ -1,9 +1,10 @@
-/* Makes tests as in test_one_answer.c with folders of grouped codes, as MLX, AutoAWQ and compressed-tensors publish
- * them: each instruction set, number of threads, chunk and pattern of rejected drafts gives the same logits and ids.
+/* Tests the same as test_one_answer.c with folders of grouped codes, in the forms that MLX, AutoAWQ and
+ * compressed-tensors publish. Each instruction set, number of threads, chunk and pattern of rejected drafts must give
+ * the same logits and ids.
  *
- * The folders are made here, of random codes: a small Llama with tied embeddings, which MLX quantizes too. The base
- * run decodes on one thread with the best instruction set. As a negative control, a folder in which one code was
- * changed must give other logits. */
+ * The test makes the folders itself, with random codes. Their model is a small Llama with tied embeddings, which MLX
+ * quantizes too. The base run decodes on one thread with the best instruction set. As a negative control, a folder in
+ * which one code was changed must give other logits. */
 /* suite: alone neon no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ typedef struct tensor_file {
     uint8_t *data;
 } tensor_file;
 
-/* Adds a tensor to the file. Returns a pointer to the tensor's bytes, to be filled. */
+/* Adds a tensor to the file. Returns a pointer to the tensor's bytes, which the caller fills. */
 static uint8_t *add(tensor_file *file, const char *module, const char *part, const char *type, size_t size, size_t rows,
                     size_t cols) {
     size_t bytes = rows * (cols ? cols : 1) * size, at = file->bytes;
@@ -60,7 +61,7 @@ static void add_codes(tensor_file *file, const char *module, const char *part, c
     for (size_t i = 0; i < rows * words * 4; i++) codes[i] = (uint8_t)fr_random_bits();
 }
 
-/* Adds random floats between `least` and twice `least`; with_sign: some of them are negative. */
+/* Adds random floats between `least` and twice `least`. If `with_sign` is true, some of them are negative. */
 static void add_floats(tensor_file *file, const char *module, const char *part, const char *type, size_t rows,
                        size_t cols, float least, bool with_sign) {
     size_t size = strcmp(type, "F32") == 0 ? 4 : 2;

@@ -1,6 +1,6 @@
-/* Tests the pairwise cover with which other suites choose their runs (tests/support/pairs.h). Any two values that may
- * be combined must occur together in some run, and values that exclude each other in none. The cover must have few
- * runs, and must be the same each time. */
+/* Tests the pairwise cover with which other suites choose their runs (tests/support/pairs.h). If two values may be
+ * combined, they must occur together in at least one run. Values that exclude each other must not occur together. The
+ * cover must have few runs, and must be the same each time. */
 /* suite: quick */
 #include "tests/support/pairs.h"
 
@@ -9,8 +9,8 @@
 
 #include "tests/support/suite.h"
 
-/* Excludes pairs as real suites do. The last value of factor 0 may occur only with the first value of factor 1, like a
- * run without drafts, which has no depth. Value 0 of factor 2 may not occur with the second half of factor 3's
+/* Excludes pairs in the way of real suites. A run without drafts has no depth. Like this, the last value of factor 0
+ * may occur only with the first value of factor 1. Value 0 of factor 2 may not occur with the second half of factor 3's
  * values. */
 static bool fits(size_t f, size_t a, size_t g, size_t b) {
     if (f == 0 && g == 1) return (a == 2) == (b == 0);
@@ -18,8 +18,9 @@ static bool fits(size_t f, size_t a, size_t g, size_t b) {
     return true;
 }
 
-/* The sets of factors for which covers are tested. `most` is the largest allowed number of runs. It is not far above
- * the product of the two largest factors, which any cover needs. */
+/* The sets of factors for which covers are tested. `most` is the largest allowed number of runs. Any cover needs at
+ * least as many runs as the product of the numbers of values of the two largest factors. `most` is not much larger than
+ * this product. */
 static const struct {
     size_t values[FR_PAIRS_FACTORS], factors, most;
     fr_pairs_fit *fit;

@@ -1,6 +1,7 @@
 /* Tests the engine against transformers for every fixture: logits of prompts, greedy text, drafts, accepted lengths.
  *
- * The bounds are: every logit within 1e-3, and greedy ids equal wherever the reference's margin exceeds 2e-3. */
+ * Every logit must be within 1e-3 of the reference's. Greedy ids must be equal wherever the reference's margin, which
+ * is the difference of its two largest logits, exceeds 2e-3. */
 /* suite: quick */
 #include <check.h>
 #include <math.h>
@@ -19,7 +20,7 @@ static fr_session *open_session(const fr_reference *r, const fr_options *options
     return session;
 }
 
-/* Returns the largest difference, or infinity if only one of two values is finite. */
+/* Returns the largest difference. If only one of two values is finite, returns infinity. */
 static double largest_difference(const float *a, const float *b, size_t count) {
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -62,7 +63,7 @@ START_TEST(prompt_logits_of_targets_alone_are_within_a_thousandth) {
 }
 END_TEST
 
-/* Steps until there are at least `count` ids. End-of-sequence tokens don't stop it. */
+/* Steps until there are at least `count` ids. The function continues after end-of-sequence tokens. */
 static void generate(fr_session *session, int32_t *ids, size_t count) {
     for (size_t made = 0; made < count;) {
         int32_t step[FR_STEP_MAX];
@@ -121,7 +122,7 @@ START_TEST(greedy_ids_of_targets_alone_are_the_references) {
 }
 END_TEST
 
-/* Returns a prompt followed by the first n ids of its greedy text; the caller frees it. */
+/* Returns a prompt followed by the first n ids of its greedy text. The caller frees it. */
 static int32_t *prefix(const fr_reference *r, size_t prompt_index, size_t n, size_t *count) {
     size_t generated, index;
     int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r->info, "prompts"), prompt_index), count);
@@ -137,8 +138,8 @@ static int32_t *prefix(const fr_reference *r, size_t prompt_index, size_t n, siz
     return ids;
 }
 
-/* Compares the draft logits of a row. A centroid head scores only some ids: for the others we have -infinity, and the
- * reference has the smallest value of the row. */
+/* Compares the draft logits of a row. A centroid head scores only some ids. For the others forerun has -infinity, and
+ * the reference has the smallest value of the row. */
 static void compare_draft_row(const char *name, size_t step, const float *got, const float *expected, size_t vocab) {
     float smallest = INFINITY;
     size_t scored = 0;

@@ -1,9 +1,10 @@
-/* Tests that memory may be refused anywhere. Each fr_arena_take of a model, a drafter, a session, a picture, an engine
- * and its sessions fails in turn. The call that opens them must then end with FR_MEMORY and one line.
+/* Tests that memory may be refused anywhere. Each call of fr_arena_take that opens a model, a drafter, a session, a
+ * picture, or an engine and its sessions fails in turn. The opening call must then end with FR_MEMORY and one error
+ * line.
  *
- * Each fr_kv_claim in the rounds of two sessions fails in turn too, and the session must continue unharmed. Only a
- * page that the round needs is reported as missing. A session whose drafter gets no page just does not draft, and a
- * page for later positions is not needed yet.
+ * Each call of fr_kv_claim in the rounds of two sessions fails in turn too, and the session must continue unharmed.
+ * Only a page that the round needs may be reported as missing. If a session's drafter gets no page, the session just
+ * does not draft. A page for later positions is not needed yet.
  *
  * The linker replaces fr_arena_take and fr_kv_claim by the functions below (wraps= below). Calls that only measure are
  * never refused. */
@@ -33,9 +34,10 @@ fr_status __real_fr_kv_claim(fr_kv *kv, size_t rows);
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows);
 
 static size_t claims, refused_claim;
-static bool drafters;     /* true: claims for the drafter's own layers are refused; false: claims for the target's */
+/* true: claims for the drafter's own layers are refused; false: claims for the target's layers are refused */
+static bool drafters;
 static size_t own_layers; /* number of the drafter's layers */
-static bool beyond;       /* true: the refused claim was for several rows, of which some need a further page */
+static bool beyond;       /* true: the refused claim was for several rows, and some of these rows need a further page */
 
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
     if ((kv->count == own_layers) != drafters || ++claims != refused_claim) return __real_fr_kv_claim(kv, rows);
@@ -68,7 +70,7 @@ static fr_status look(fr_session *session, const fr_model *model, const char *pa
     return status;
 }
 
-/* Opens an engine, a session in it that generates some ids, and a fork of that session. */
+/* Opens an engine, and a session in it that generates some ids. Then forks that session. */
 static fr_status open_engine(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
     static const int32_t prompt[] = {5, 6, 7};
     fr_engine *engine = NULL;
@@ -122,8 +124,8 @@ END_TEST
 
 enum { TALKS = 2, PROMPT = 120, SAID = 20 };
 
-/* Forks the session and steps the fork while no claim is refused. The fork's drafter must have rows exactly if the
- * session's drafter has some. */
+/* Forks the session, and steps the fork while no claim is refused. The fork's drafter must have rows if the session's
+ * drafter has some, and only then. */
 static void go_on_forked(fr_session *session) {
     int32_t ids[FR_STEP_MAX];
     size_t count, accepted;
@@ -142,7 +144,7 @@ static void go_on_forked(fr_session *session) {
     refused_claim = refused;
 }
 
-/* Runs two sessions of an engine in rounds, each with a prompt of its own. Returns how many rounds were refused. */
+/* Runs two sessions of an engine in rounds. Each session has its own prompt. Returns how many rounds were refused. */
 static size_t talk(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                    int32_t said[TALKS][SAID]) {
     fr_session *sessions[TALKS];

@@ -1,4 +1,4 @@
-/* Tests `forerun bench machine` as users call it: its tables are printed in four formats, which have the same
+/* Tests `forerun bench machine` as users call it. Its tables are printed in four formats, which must have the same
  * values. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
@@ -72,7 +72,7 @@ START_TEST(jsonl_is_an_object_a_line) {
 }
 END_TEST
 
-/* Counts the cells of a line of CSV: commas outside quotes, plus one. */
+/* Counts the cells of a line of CSV, which are the commas outside quotes, plus one. */
 static size_t csv_cells(const char *line) {
     size_t cells = 1;
     for (int quoted = 0; *line && *line != '\n'; line++) {
@@ -82,7 +82,8 @@ static size_t csv_cells(const char *line) {
     return cells;
 }
 
-/* Counts the columns of a list in brackets: one more than the commas that are in neither single nor double quotes. */
+/* Counts the columns of a list in brackets, which are the commas outside quotes, plus one. Quotes may be single or
+ * double. */
 static size_t sql_columns(const char *list) {
     size_t columns = 1;
     char quote = '\0';
@@ -94,7 +95,7 @@ static size_t sql_columns(const char *list) {
     return columns;
 }
 
-/* Each table is created before its lines, and each line has as many values as the table has columns. */
+/* A table must be created before its lines, and each line must have as many values as the table has columns. */
 START_TEST(sql_makes_tables_and_fills_them) {
     fr_command c = fr_command_ok(QUICK "-o sql");
     size_t made = 0, rows = 0, columns = 0;
@@ -163,8 +164,8 @@ START_TEST(markdown_has_the_facts_once_and_a_title_over_each_table) {
 }
 END_TEST
 
-/* The limit on the spread is 0, so several timings always exceed it. Tables for people mark such figures, and the
- * output for programs has the spread. */
+/* The limit on the spread is 0, and the spread of several timings always exceeds it. Such figures must be marked in
+ * tables for people. Output for programs must give the spread instead. */
 START_TEST(figures_that_spread_more_than_the_limit_are_marked) {
     fr_command c = fr_command_ok("bench machine -r 9 -t 1 --isa avx2,neon --max-spread 0 -o json");
     json_t *rows = json_loads(c.out, 0, NULL), *row;
@@ -180,9 +181,9 @@ START_TEST(figures_that_spread_more_than_the_limit_are_marked) {
 }
 END_TEST
 
-/* The expected values are calculated by hand. Quartiles are interpolated between neighbours, as R and numpy do by
- * default. The spread of a single value is unknown. The spread is never negative, even if the median is negative, as
- * the median of differences can be. */
+/* The expected values are calculated by hand. Quartiles are interpolated between the two nearest values, as R and numpy
+ * do by default. The spread of a single value is unknown. Medians of differences can be negative. The spread must never
+ * be negative, even if the median is. */
 START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
     double odd[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, two[] = {7, 13}, one[] = {5}, below[] = {-1, 0, -3};
     fr_bench_figure a = fr_bench_figure_of(odd, 5), b = fr_bench_figure_of(even, 4), c = fr_bench_figure_of(two, 2),
@@ -200,8 +201,8 @@ START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
 }
 END_TEST
 
-/* The reading loops return the exclusive or of all words that they read. An odd number of passes must give the value
- * of one pass, and an even number 0, so a word that a loop leaves out is found. */
+/* The reading loops return the exclusive or of all words that they read. With an odd number of passes this must be the
+ * value of one pass. With an even number it must be 0. So the test notices a word that a loop leaves out. */
 START_TEST(every_loop_reads_every_byte) {
     enum { SIZE = 3 * 4096 };
     uint8_t *bytes = aligned_alloc(4096, SIZE);

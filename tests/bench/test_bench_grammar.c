@@ -1,5 +1,5 @@
-/* Tests the bench of grammars: it follows each grammar along its text, in states that are new and in states that are
- * known. Its times are not checked, because tests run on busy machines. */
+/* Tests the bench of grammars. It runs each grammar over its text, first in states that are computed anew, and then in
+ * states that are in the cache. Its times are not checked, because tests run on busy machines. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <jansson.h>
@@ -33,7 +33,8 @@ static double figure(const json_t *row, const char *name) {
     return json_number_value(json_object_get(row, name));
 }
 
-/* Every text follows its grammar, because the bench returns an error if one doesn't. */
+/* The bench returns an error if a text does not follow its grammar. So this test shows that every text follows its
+ * grammar. */
 START_TEST(every_grammar) {
     static const char *names[] = {"any_object", "record", "strings", "regex", "arithmetic"};
     json_t *rows = rows_of(LLAMA, 3, FR_OK);

@@ -1,6 +1,6 @@
 /* Tests `forerun bench kernels`. Its figures must follow from the bytes and multiply-adds of each shape, which are
- * counted here by hand. Every kernel must be listed. A kernel that gives other bits must be found. Also tests the
- * hardware counters that it reads. */
+ * counted here by hand. Every kernel must be listed. A kernel whose results differ in a bit must be found. The hardware
+ * counters that the bench reads are tested too. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "tests/support/parts.h"
 #include "tests/support/suite.h"
 
-/* These options make the weights small, so that the tests are short, and allow any spread, so that no figure is
+/* These options make the weights small, so that the tests are short. They also allow any spread, so that no figure is
  * marked. */
 #define SHORT "bench kernels --quiet --weights 4 -t 1 -r 2 --max-spread 1000000 "
 
@@ -55,20 +55,19 @@ static void check_near(double got, double expected, const char *what) {
     ck_assert_msg(fabs(got - expected) <= 1e-6 * fabs(expected), "%s is %.9g, not %.9g", what, got, expected);
 }
 
-/* Checks the figures of any kernel that are calculated from its seconds. */
+/* Checks the figures of a kernel that are calculated from its seconds. They are the same for all kinds of kernels. */
 static void check_rates(const json_t *row) {
     double seconds = number(row, "seconds"), bytes = number(row, "bytes"), macs = number(row, "macs");
     check_near(number(row, "gb_s") * seconds * 1e9, bytes, "bytes");
     if (macs > 0) check_near(number(row, "gmac_s") * seconds * 1e9, macs, "multiply-adds");
     ck_assert_str_eq(text(row, "bits"), "equal");
     if (json_is_number(json_object_get(row, "instructions_block")))
-        return; /* the cycles are counted, so they need not
-                                                                             * follow from the clock's rate */
+        return; /* the cycles were counted, so they may differ from those that follow from the clock's rate */
     check_near(number(row, "cycles_block") * number(row, "blocks"),
                seconds * number(row, "clock_ghz") * 1e9 * number(row, "threads"), "cycles");
 }
 
-/* A block of Q4_0 is 32 weights in 18 bytes. */
+/* A block of Q4_0 has 32 weights in 18 bytes. */
 START_TEST(a_product_is_its_weights_and_their_multiplications) {
     json_t *rows = rows_of("--filter fr_matmul_q4_0_ --rows 1,4"), *row;
     size_t index, checked = 0;
@@ -83,12 +82,12 @@ START_TEST(a_product_is_its_weights_and_their_multiplications) {
         check_rates(row);
         checked++;
     }
-    ck_assert_uint_ge(checked, 3 * 2); /* three shapes, two numbers of rows */
+    ck_assert_uint_ge(checked, 3 * 2); /* three shapes with two numbers of rows each */
     json_decref(rows);
 }
 END_TEST
 
-/* Weights that stay in the caches are not limited by the bandwidth of memory. */
+/* If the weights stay in the caches, the bandwidth of memory is no limit. */
 START_TEST(what_is_cached_is_bound_by_arithmetic) {
     json_t *rows = rows_of("--filter matmul_bf16 --rows 8"), *row;
     size_t index, checked = 0;
@@ -105,9 +104,9 @@ START_TEST(what_is_cached_is_bound_by_arithmetic) {
 }
 END_TEST
 
-/* The expected numbers are those of attention over float16 keys and values. A key has 512 or 64 numbers, and so has a
- * value. Each row has 8 queries, which are multiplied with every position that the row sees. The last row sees all
- * positions, and the row before it one fewer. */
+/* The expected numbers are those of attention over float16 keys and values. A key has 512 or 64 numbers, and a value
+ * has as many. Each row has 8 queries. A query is multiplied with every position that its row sees. The last row sees
+ * all positions, and the row before it sees one fewer. */
 START_TEST(attention_is_its_cache_and_its_queries) {
     json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
     size_t index, checked = 0, small = 0;
@@ -129,8 +128,8 @@ START_TEST(attention_is_its_cache_and_its_queries) {
 END_TEST
 
 /* Every kernel of kernels.def and block_kernels.def that this processor can run must be in the table. Most kernels are
- * block products (fr_matmul_*), which differ only in their type. So without FULL only those of three types are
- * timed. */
+ * block products (fr_matmul_*), which differ only in their type. So without FULL only the block products of three types
+ * are timed. */
 START_TEST(every_kernel_that_runs_here_is_checked_and_timed) {
     const char *filter = fr_test_full() ? "." : "^fr_([^m]|m[^a]|matmul_(bf16|q4_0|q8_0)_)";
     char options[128];
@@ -174,7 +173,7 @@ START_TEST(only_what_is_asked_for_is_timed) {
 }
 END_TEST
 
-/* The limit on the spread is 0, which different timings always exceed. */
+/* The limit on the spread is 0, and timings that differ always exceed it. */
 START_TEST(a_figure_that_spread_too_much_is_marked) {
     json_t *rows = rows_of("--filter fr_quantize_scalar --max-spread 0 -r 5"), *row;
     size_t index, marked = 0;
@@ -196,14 +195,15 @@ START_TEST(a_figure_that_spread_too_much_is_marked) {
 }
 END_TEST
 
-/* Returns a number of MiB that exceeds twice this machine's last-level cache, so that the weights are read from
- * memory. */
+/* Returns a size of the weights in MiB. It is more than twice the size of this machine's last-level cache, so that the
+ * weights are read from memory. */
 static long weights_in_memory(void) {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return 256 + (cache > 0 ? 2 * cache >> 20 : 0);
 }
 
-/* The picture must have a mark for each figure in the table that was measured from memory and has a limit. */
+/* The table has figures that were measured from memory and have a limit. The picture must have a mark for each of
+ * them. */
 START_TEST(the_picture_has_what_the_table_has) {
     char path[128], options[256], line[512];
     snprintf(path, sizeof path, "%s/forerun-roofline-%d.svg", P_tmpdir, (int)getpid());
@@ -304,9 +304,9 @@ START_TEST(a_kernel_with_other_bits_is_caught_and_not_timed) {
 }
 END_TEST
 
-/* A kernel needs at least the time of reading its bytes, and at least the time of its multiply-adds. The longer of the
- * two times limits its speed. Both times follow from the peaks that were measured together with the kernel. Weights
- * from the caches have no reading time. */
+/* Two times limit a kernel's speed: the time of reading its bytes, and the time of its multiply-adds. A kernel needs at
+ * least the longer one. Both times follow from the peaks that were measured together with the kernel. Weights that are
+ * in the caches have no reading time. */
 START_TEST(a_share_is_of_the_limit_that_takes_longer) {
     const fr_bench_kernel *kernel = find("fr_matmul_q8_0_scalar");
     size_t p = 0, rows = _i / 2 ? 64 : 1;
@@ -341,8 +341,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- counters */
 
-/* The counted event is the page fault, which every system with perf_event_open has. Each page gives one fault when it
- * is touched for the first time. */
+/* The counted event is the page fault, which exists on every system with perf_event_open. Each page causes one fault
+ * when it is touched for the first time. */
 START_TEST(counters_count_what_happens_between_start_and_stop) {
     enum { PAGES = 300 };
     fr_bench_event events[FR_BENCH_COUNTERS];
@@ -361,7 +361,7 @@ START_TEST(counters_count_what_happens_between_start_and_stop) {
     char *memory = mmap(NULL, 2 * PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(memory, MAP_FAILED);
     madvise(memory, 2 * PAGES * page, MADV_NOHUGEPAGE);
-    for (size_t i = 0; i < PAGES; i++) memory[i * page] = 1; /* page faults before the start do not count */
+    for (size_t i = 0; i < PAGES; i++) memory[i * page] = 1; /* page faults before the start must not be counted */
     for (int turn = 0; turn < 2; turn++) {                   /* each turn counts from 0 */
         fr_bench_counting_start(&counting);
         for (size_t i = 0; i < PAGES / 2; i++) memory[(PAGES + turn * PAGES / 2 + i) * page] = 1;

@@ -1,8 +1,8 @@
-/* Tests `forerun bench model`: its output, the arguments that it refuses, and that it gives no speed for an answer
- * that drafts changed.
+/* Tests `forerun bench model`: its output and the arguments that it refuses. If drafts change an answer, the bench must
+ * give no speed for it.
  *
- * This program is linked with a wrapper around fr_accept_greedy that can accept one draft too many, which makes
- * speculation wrong on purpose. */
+ * This program is linked with a wrapper around fr_accept_greedy. The wrapper can accept one draft too many, so that
+ * drafts change the answer. */
 /* suite: threads alone native no-valgrind links=bench wraps=fr_accept_greedy */
 #include <check.h>
 #include <math.h>
@@ -67,7 +67,7 @@ static double number_of(const json_t *row, const char *key) {
     return json_number_value(value);
 }
 
-/* Returns the line of the tables about a measurement; if there are several, the last. */
+/* Returns the line of the tables about a measurement. If there are several such lines, returns the last one. */
 static const json_t *row_of(const json_t *rows, const char *test) {
     const json_t *found = NULL, *row;
     size_t i;
@@ -138,8 +138,8 @@ START_TEST(prompts_and_decode_have_llama_benchs_fields_and_names) {
 }
 END_TEST
 
-/* -pg P,N times a prompt of P tokens and the N tokens generated after it as one test. The tests have llama-bench's
- * names (ppP+tgN) and llama-bench's rates, which count all P + N tokens. */
+/* -pg P,N measures a prompt of P tokens and the N tokens that are generated after it, as one test. The tests must have
+ * llama-bench's names (ppP+tgN) and llama-bench's rates, which count all P + N tokens. */
 START_TEST(a_prompt_and_its_generation_are_timed_as_one) {
     static const struct {
         const char *name;
@@ -190,7 +190,7 @@ START_TEST(every_number_of_threads_and_instruction_set_has_its_rows) {
 }
 END_TEST
 
-/* The spread of two timings is their distance, relative to their mean. One timing has no spread, so its figures are
+/* The spread of two timings is their difference divided by their mean. One timing has no spread, so its figures must be
  * marked. */
 START_TEST(a_figure_without_a_spread_is_marked) {
     static const char *const figures[] = {"median_ns", "avg_ns", "stddev_ns", "median_ts", "avg_ts", "stddev_ts"};
@@ -232,7 +232,7 @@ START_TEST(a_line_of_jsonl_is_an_object) {
 }
 END_TEST
 
-/* fr_bench_fill runs only the first 512 positions, and repeats their keys and values in all later slots of the
+/* fr_bench_fill runs only the first 512 positions. It copies their keys and values to all later positions of the
  * cache. */
 START_TEST(a_filled_cache_repeats_its_first_512_positions) {
     enum { LENGTH = 1200 };
@@ -282,7 +282,7 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
 }
 END_TEST
 
-/* A block drafter makes all its drafts in one forward pass, so it costs the same for any number of drafts. */
+/* A block drafter makes all its drafts in one forward, so its cost must be the same for any number of drafts. */
 START_TEST(a_block_costs_the_same_for_any_number_of_drafts) {
     json_t *rows = bench_of("bench model -m " DFLASH "qwen3 -md " DFLASH "qwen3/drafter",
                             "-p 0 -n 0 -d 0 --rows 2,4 --draft-max 1..5,auto -r 3 --max-spread 1000000 -o json");
@@ -294,7 +294,8 @@ START_TEST(a_block_costs_the_same_for_any_number_of_drafts) {
 }
 END_TEST
 
-/* The expected bytes are counted from the shapes in each drafter's file; vectors are negligible. The drafters read:
+/* The expected bytes are counted from the shapes in each drafter's file. Vectors are so small that they are left out.
+ * The drafters read:
  *   - EAGLE-3: its layer and head in each step, and fc in the first step of a chain;
  *   - EAGLE-1: fc, its layer and the target's head in each step;
  *   - a draft model: everything that a token reads;
@@ -304,8 +305,8 @@ START_TEST(a_draft_step_reads_what_it_needs) {
     enum { BLOCK = 64 * 192 + 2 * (3 * 64 * 128 + 2 * 64 * 64 + 2 * 32 * 64) }; /* weights of fc and the layers */
     static const struct {
         const char *target, *drafter;
-        double values; /* values of 2 bytes that each step reads */
-        double first;  /* further values for the first step */
+        double values; /* number of values, of 2 bytes each, that every step reads */
+        double first;  /* number of further values that the first step reads */
     } drafters[] = {
         {"tests/data/models/llama", "tests/data/llama/eagle3",
          256 * 256 + 3 * 256 * 256 + 2 * 32 * 512 + 64 * 512 + 256 * 64, 256 * 768},
@@ -330,7 +331,7 @@ START_TEST(a_draft_step_reads_what_it_needs) {
 }
 END_TEST
 
-/* Returns the bytes of all experts' matrices in the file, in all layers. */
+/* Returns the number of bytes of all experts' matrices in the file, over all layers. */
 static double bytes_of_experts(const fr_model *model) {
     const fr_tensors *tensors = &model->files.tensors;
     double bytes = 0;
@@ -371,8 +372,8 @@ START_TEST(a_mixture_reads_the_experts_that_rows_choose) {
 }
 END_TEST
 
-/* The model has three layers of MLA with four heads. The heads share one latent vector of 64 values and a rotary part
- * of 16 values for each position. Both are cached as F16. */
+/* The model has three layers of MLA with four heads. For each position the heads share one latent vector of 64 values
+ * and a rotary part of 16 values. Both are cached as F16. */
 START_TEST(latents_are_read_once_and_multiplied_by_every_head_of_every_row) {
     enum { LAYERS = 3, HEADS = 4, LATENT = 64, ROTARY = 16, ROWS = 4, DEPTH = 50 };
     fr_options *options = fr_options_new();
@@ -408,8 +409,8 @@ START_TEST(break_even_is_where_the_tokens_of_a_round_are_its_cost) {
 }
 END_TEST
 
-/* Each rank gets a share of the weights, in eighths of the fastest rank's share, according to its speed. If the speed
- * of one rank is unknown, all shares are equal. */
+/* Each rank gets a share of the weights according to its speed. Shares are counted in eighths of the fastest rank's
+ * share. If the speed of a rank is unknown, all shares are equal. */
 START_TEST(shares_of_ranks) {
     uint32_t parts[4];
     fr_bench_shares_of((const double[]){20e9, 19e9, 10.4e9, 0.1e9}, 4, parts);
@@ -425,8 +426,8 @@ static void spin(double seconds) {
     for (double end = fr_clock() + seconds; fr_clock() < end;) continue;
 }
 
-/* The child stands for another program. This process and the child are busy for the same time. The CPU time that other
- * programs may take is unknown, so the bounds are wide. */
+/* The child has the part of another program. This process and the child are busy for the same time. It is unknown how
+ * much CPU time real other programs take, so the bounds are wide. */
 START_TEST(what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not) {
     fr_bench_busy begin = fr_bench_busy_now();
     struct rusage used;
@@ -492,9 +493,9 @@ START_TEST(each_class_of_text_is_run_with_and_without_drafts) {
 }
 END_TEST
 
-/* With made-up acceptance rates, the bench accepts the draft at each depth as often as its rate says. The last rate
- * given also applies to all deeper drafts. With a rate of 1 each round gives 1 + K tokens, so 24 timed tokens are a
- * whole number of rounds. */
+/* With made-up acceptance rates, the bench accepts the draft at each depth as often as the rate for that depth says.
+ * The last rate in the list also applies to all deeper drafts. With a rate of 1 each round gives 1 + K tokens, where K
+ * is the number of drafts. So the 24 timed tokens are a whole number of rounds. */
 START_TEST(made_up_rates_are_the_rates_that_drafts_stand_at) {
     json_t *all = bench("-p 0 -n 24 -d 0 --rows 0 -r 1 -o json --spec-synth-rates 1 --draft-max 3");
     ck_assert_double_eq(number_of(row_of(all, "spec synthetic"), "tokens_a_call"), 4);
@@ -536,8 +537,8 @@ START_TEST(files_of_a_class_are_one_row) {
     write_file(folder, "README", "no prompt");
     snprintf(options, sizeof options, DEMO_DRAFTER QUICK "--prompts %s", folder);
     json_t *rows = bench(options);
-    ck_assert_uint_eq(json_array_size(rows), 1 + 1 + 2 * 2); /* tg8, draft15, and two classes of text, each with and
-                                                              * without drafts */
+    ck_assert_uint_eq(json_array_size(rows), 1 + 1 + 2 * 2); /* the lines are tg8, draft15, and two classes of text,
+                                                              * each with and without drafts */
     ck_assert_double_eq(number_of(row_of(rows, "spec code"), "texts"), 2);
     check_samples(row_of(rows, "spec code"), 16);
     check_samples(row_of(rows, "spec prose"), 8);
@@ -550,7 +551,7 @@ START_TEST(files_of_a_class_are_one_row) {
 }
 END_TEST
 
-/* Runs the bench within this process, in which the test can make acceptance wrong. */
+/* Runs the bench inside this process, where the test can make the acceptance of drafts wrong. */
 static fr_status bench_here(json_t **rows) {
     char *text;
     size_t length;
@@ -665,7 +666,7 @@ START_TEST(what_cant_be_measured_is_refused_in_a_line) {
 }
 END_TEST
 
-/* Returns the sum of a column over all threads of a phase. */
+/* Returns the sum of a column over the lines of all threads for a phase. */
 static double sum_of_phase(const json_t *rows, const char *phase, const char *key) {
     double sum = 0;
     size_t i;
@@ -676,8 +677,9 @@ static double sum_of_phase(const json_t *rows, const char *phase, const char *ke
     return sum;
 }
 
-/* The multiply-adds follow from config.json: 7 layers, hidden 256 and inner 256, 4 heads and 2 KV heads of 16, 512
- * ids. In the last layer only queries, keys and values are computed for all 64 rows. */
+/* The multiply-adds follow from config.json. The model has 7 layers, hidden 256 and inner 256, 4 heads and 2 KV heads
+ * of width 16, and 512 ids. There are 64 rows. In the last layer only queries, keys and values are computed for all of
+ * them. */
 START_TEST(phases_have_the_multiply_adds_of_the_model) {
     const double qkv = 256 * (4 + 2 + 2) * 16, rest = 4 * 16 * 256 + 3 * 256 * 256;
     const double scores = 4 * (16 + 16), positions = 64 * 65 / 2;

@@ -1,5 +1,5 @@
-/* Tests the bench of neighbours: it measures every setting beside every load, and ends its busy processes. Its times
- * are not checked, because tests run on busy machines. */
+/* Tests the bench of neighbours. It must measure every setting together with every load, and end its busy processes
+ * afterwards. Its times are not checked, because tests run on busy machines. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ static void do_nothing(void *context, const char *what) {
     (void)what;
 }
 
-/* Returns the lines of the table of a run in which each turn lasts an instant. */
+/* Runs the bench with very short measurements. Returns the lines of its table. */
 static json_t *rows_of(const char *model, fr_status expected) {
     int64_t threads[] = {1, 2};
     char *text;

@@ -1,6 +1,6 @@
-/* Tests that the bench's figures of this machine agree with a calculation by hand from cycles, instructions and lanes.
- * The suite uses one thread, and the best of many short timings, because other programs can only make a timing
- * slower. */
+/* Tests the bench's figures of this machine. They must agree with a calculation by hand from cycles, instructions and
+ * lanes. The suite uses one thread and takes the best of many short timings, because other programs can only make a
+ * timing slower. */
 /* suite: speed links=bench */
 #include <check.h>
 #include <math.h>
@@ -46,7 +46,8 @@ static double clock_rate(void) {
     return best;
 }
 
-/* Measures how many multiplications per second a thread does if each needs the result of the one before. */
+/* Measures how many multiplications per second a thread does if each multiplication needs the result of the one
+ * before. */
 static void multiply(void *context, const fr_team *team) {
     (void)team;
     double *best = context;
@@ -61,7 +62,7 @@ static void multiply(void *context, const fr_team *team) {
     *best = fmax(*best, (double)count / (fr_clock() - start));
 }
 
-/* A multiplication takes a whole number of cycles, 3 or a few more, on every known processor. */
+/* On every known processor a multiplication takes a whole number of cycles, which is 3 or a few more. */
 START_TEST(the_clock_agrees_with_a_chain_of_multiplications) {
     double clock = clock_rate(), rate = 0;
     for (int i = 0; i < TRIES; i++) fr_pool_run(one, multiply, &rate);
@@ -70,9 +71,9 @@ START_TEST(the_clock_agrees_with_a_chain_of_multiplications) {
 }
 END_TEST
 
-/* The multiply-adds per cycle, calculated by hand. Two units (four on AArch64) start one instruction each in every
- * cycle; AMX's single unit takes 16 cycles per instruction. For int8 without VNNI or dotprod, each product needs two
- * instructions of these units, so the number is halved. */
+/* The multiply-adds per cycle, calculated by hand. In every cycle two units (four on AArch64) start one instruction
+ * each. AMX has a single unit, which needs 16 cycles per instruction. Without VNNI or dotprod, each int8 product needs
+ * two instructions of these units, so its number is halved. */
 static const struct {
     fr_bench_operation operation;
     const char *isa;
@@ -92,9 +93,9 @@ static double most_by_hand(const fr_bench_peak *peak) {
     return 0;
 }
 
-/* No processor multiplies faster than most_by_hand says. Some have half as many multiplying units (on AArch64 a
- * quarter). On a shared machine the clock may change by a third within moments. So each rate is divided by the clock
- * measured right after it, and the median counts. */
+/* No processor multiplies faster than most_by_hand says. Some processors have half as many multiplying units (on
+ * AArch64 a quarter). On a shared machine the clock may change by a third within moments. So each rate is divided by
+ * the clock that was measured right after it, and the median of these ratios is compared. */
 START_TEST(peaks_are_units_times_lanes_times_the_clock) {
     for (size_t i = 0; i < fr_bench_peak_count; i++) {
         const fr_bench_peak *peak = &fr_bench_peaks[i];
@@ -121,7 +122,7 @@ static double read_best(size_t size, size_t passes) {
 }
 
 /* 16 KiB fit into every core's first-level cache, and 256 MiB exceed almost every last-level cache. A core can do two
- * loads of at most 64 bytes per cycle; some do three of 32 or 16 bytes. */
+ * loads of at most 64 bytes per cycle. Some cores do three loads of 32 or 16 bytes. */
 START_TEST(the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_allow) {
     double cache = read_best((size_t)16 << 10, 4000), memory = read_best((size_t)256 << 20, 1);
     ck_assert_msg(cache > 2 * memory, "%.1f and %.1f GB/s", cache / 1e9, memory / 1e9);
@@ -130,8 +131,8 @@ START_TEST(the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_
 }
 END_TEST
 
-/* With all cores reading, even the narrower loops wait for memory, so they must be as fast as the widest. The loops
- * are timed in turn, so that other programs slow all of them down equally. */
+/* If all cores read, even the narrower loops wait for memory. So they must be as fast as the widest loop. The loops are
+ * timed alternately, so that other programs slow down all loops equally. */
 START_TEST(every_loop_reads_memory_as_fast_as_the_widest) {
     const fr_bench_reader *widest = fr_bench_widest_reader(NULL);
     fr_pool *all = open_pool(0);

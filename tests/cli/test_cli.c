@@ -19,7 +19,7 @@
 
 #define START "-p 'The function returns a' "
 
-/* Runs generate with --output json, which must print one object and nothing else. Returns the object. */
+/* Runs generate with --output json. It must print exactly one object. Returns that object. */
 __attribute__((format(printf, 1, 2))) static json_t *run_json(const char *format, ...) {
     char line[4096];
     va_list values;
@@ -44,7 +44,7 @@ static const char *text_of(const json_t *object) {
     return json_string_value(fr_json_get(object, "text"));
 }
 
-/* Returns true if two lists begin with the same `count` ids. */
+/* Returns true if the first `count` ids of two lists are the same. */
 static bool same_ids(const json_t *a, const json_t *b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!json_equal(json_array_get(a, i), json_array_get(b, i))) return false;
@@ -54,7 +54,8 @@ static bool same_ids(const json_t *a, const json_t *b, size_t count) {
 
 /* --------------------------------------------------------------------------------------------------------- tokenize */
 
-/* Texts, and the ids that tokenizers 0.22 gives for them with the tokenizer.json of MODEL. */
+/* Texts, and the ids that the Python package tokenizers, version 0.22, gives for them with the tokenizer.json of
+ * MODEL. */
 static const struct {
     const char *text, *ids;
 } tokenized[] = {
@@ -83,7 +84,7 @@ START_TEST(tokenize_and_back) {
 }
 END_TEST
 
-/* Writes the bytes of a quoted text, which ends at `end`. Returns their number. */
+/* Writes the bytes that a quoted text means. The quoted text ends at `end`. Returns the number of bytes. */
 static size_t unquote(const char *quoted, const char *end, char *bytes) {
     size_t length = 0;
     ck_assert(*quoted == '"' && end[-1] == '"' && end - quoted >= 2);
@@ -103,8 +104,8 @@ static size_t unquote(const char *quoted, const char *end, char *bytes) {
     return length;
 }
 
-/* --pieces prints one line per id. The pieces joined must give the text again; bytes that are only part of a character
- * are escaped. */
+/* --pieces prints one line per id. If the pieces are joined, they must give the text again. Bytes that are only part of
+ * a character are escaped. */
 START_TEST(pieces_are_the_ids_and_the_text) {
     char ids[512] = "", bytes[512];
     size_t length = 0, lines = 0;
@@ -135,8 +136,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- generate */
 
-/* The ids must be transformers', with and without drafts. Every margin of the reference is far larger than rounding
- * errors. */
+/* The ids must be those of transformers, with and without drafts. Every margin of the reference is far larger than
+ * rounding errors. */
 START_TEST(ids_are_the_references) {
     static const char *const ways[] = {"--spec-type none", DRAFTER, DRAFTER "--draft-max 15",
                                        DRAFTER "--draft-max 1 -t 1"};
@@ -168,7 +169,7 @@ static void check_types(const json_t *stats) {
     ck_assert(json_is_array(fr_json_get(stats, "accepted_lengths")));
 }
 
-/* A call of the drafter must be counted even if all of its drafts were dropped as too unlikely. */
+/* A call of the drafter must be counted even if all drafts of the call were dropped because they were too unlikely. */
 START_TEST(cut_drafts_are_calls) {
     json_t *object =
         run_json("generate " DEMO START DEMO_DRAFTER "-n 30 --ignore-eos --draft-max 3 --draft-p-min 1 --output json");
@@ -184,7 +185,7 @@ START_TEST(cut_drafts_are_calls) {
 }
 END_TEST
 
-/* The numbers of the JSON output must agree with each other. */
+/* The numbers in the JSON output must agree with each other. */
 START_TEST(json_has_everything) {
     bool drafting = _i > 0;
     const char *drafter = drafting ? DEMO_DRAFTER "--draft-max 3" : "";
@@ -202,7 +203,7 @@ START_TEST(json_has_everything) {
     ck_assert_double_eq(number(stats, "tokens_per_target_call"), 59 / calls);
     ck_assert_double_eq(accepted + calls, 59);
     ck_assert_double_eq(number(stats, "rejected"), drafted - accepted);
-    /* each forward pass also has one row without a draft */
+    /* each forward also has one row for the last accepted id */
     ck_assert_double_eq(number(stats, "rows"), drafted + (double)json_array_size(lengths));
     ck_assert_double_eq(number(stats, "acceptance"), drafted > 0 ? accepted / drafted : 0);
     double sum = 0;
@@ -218,7 +219,8 @@ START_TEST(json_has_everything) {
 }
 END_TEST
 
-/* The numbers must be those of inspect for the same files. If files are read into memory, nothing is mapped. */
+/* The numbers must be those that inspect gives for the same files. If files are read into memory instead of being
+ * mapped, the number of mapped bytes must be 0. */
 START_TEST(json_says_what_must_stay_in_memory) {
     static const char *const ways[] = {"", "--no-mmap "};
     for (size_t i = 0; i < 2; i++) {
@@ -238,8 +240,8 @@ END_TEST
 
 #define DRAWN "-n 40 --temp 0.9 --top-p 0.9 --repeat-penalty 1.1 --seed 5 "
 
-/* Each id of a sampled text has an object with log-probabilities. The text is the same with drafts, and different with
- * another seed. */
+/* Each id of a sampled text must have an object with log-probabilities. The text must be the same with drafts, and a
+ * different one with another seed. */
 START_TEST(logprobs_of_drawn_text_are_in_json) {
     json_t *plain = run_json("generate " DEMO START DRAWN "--output json --logprobs 2");
     json_t *drafted = run_json("generate " DEMO DEMO_DRAFTER START DRAWN "--output json --logprobs 2");
@@ -281,7 +283,8 @@ START_TEST(three_forms_of_one_answer) {
 }
 END_TEST
 
-/* Piped input is the prompt if no other is given. With -f and -p, the text of -p follows that of -f. */
+/* If no other prompt is given, piped input is the prompt. If both -f and -p are given, the text of -p follows that of
+ * -f. */
 START_TEST(prompts_come_by_pipes_and_in_two_parts) {
     fr_command whole = fr_command_ok("generate " DEMO START "-n 20"), piped, parts;
     piped = fr_command_feed("The function returns a", "generate " DEMO "-n 20");
@@ -325,7 +328,8 @@ START_TEST(prompts_are_their_ids) {
 }
 END_TEST
 
-/* A stop string from the middle of the text must end it there, at the same token with and without drafts. */
+/* A stop string from the middle of the text must end the text before that string. With and without drafts it must end
+ * at the same token. */
 START_TEST(stop_ends_before_the_text) {
     json_t *whole = run_json("generate " DEMO START "-n 60 --output json");
     char stop[12] = "", before[1024] = "";
@@ -356,8 +360,8 @@ START_TEST(stop_ends_before_the_text) {
 }
 END_TEST
 
-/* Text that may be the beginning of a stop string is held back. It must be printed if the stop string never completes,
- * at the very end too. */
+/* Text that may be the beginning of a stop string is held back. If the stop string is never completed, this text must
+ * be printed, even at the very end. */
 START_TEST(what_was_held_back_comes) {
     json_t *whole = run_json("generate " DEMO START "-n 60 --output json");
     const char *text = text_of(whole);
@@ -372,7 +376,7 @@ START_TEST(what_was_held_back_comes) {
 }
 END_TEST
 
-/* Makes a folder with the reference model, whose generation_config.json names another end of sequence. */
+/* Makes a folder with a copy of the reference model. Its generation_config.json names another end of sequence. */
 static void make_model(char *folder, size_t size, long long eos) {
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"};
     snprintf(folder, size, "%s/forerun-cli-XXXXXX", P_tmpdir);
@@ -402,7 +406,7 @@ static void remove_folder(const char *folder) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* The configuration names an id as the end of sequence that the vocabulary doesn't have. This id must be ignored. */
+/* The configuration names an id as the end of sequence that is not in the vocabulary. This id must be ignored. */
 START_TEST(an_end_that_no_token_has_is_left_out) {
     char folder[256], line[512];
     make_model(folder, sizeof folder, 151645);
@@ -418,7 +422,7 @@ START_TEST(an_end_that_no_token_has_is_left_out) {
 }
 END_TEST
 
-/* An end of sequence is the last id and prints no text. --ignore-eos continues past it. */
+/* An end of sequence is the last id, and prints no text. With --ignore-eos the text continues after it. */
 START_TEST(end_of_sequence) {
     enum { AT = 5 };
     json_t *object = fr_reference_json(), *ids = fr_reference_prompt(object), *tokens = fr_reference_greedy(object);
@@ -443,8 +447,8 @@ START_TEST(end_of_sequence) {
 }
 END_TEST
 
-/* A model may have more rows in its head than its vocabulary has tokens. Here the last token is removed from the
- * vocabulary, and its id is the only one that can be sampled. */
+/* A model's head may have more rows than its vocabulary has tokens. Here the last token is removed from the vocabulary.
+ * Its id is the only one that can be sampled. */
 START_TEST(an_id_that_is_no_token) {
     json_t *tokenizer = json_load_file(FOLDER "/tokenizer.json", 0, NULL), *model = fr_json_get(tokenizer, "model");
     json_t *merges = fr_json_get(model, "merges");
@@ -487,8 +491,8 @@ START_TEST(until_the_context_is_full) {
 }
 END_TEST
 
-/* A context larger than the model's becomes the model's, and a note says so. --verbose prints the context that is
- * used. */
+/* If -c is larger than the model's own context, the model's own context is used, and a note says so. --verbose prints
+ * the context that is used. */
 START_TEST(contexts) {
     fr_command large = fr_command_ok("generate " MODEL "--ids 2 -n 1 -c 5000"), quiet, all, small;
     ck_assert_ptr_nonnull(strstr(large.err, "4096"));
@@ -505,7 +509,7 @@ START_TEST(contexts) {
 }
 END_TEST
 
-/* Removes the escape sequences of colours from a text. Returns how many times a colour was switched on. */
+/* Removes the escape sequences of colours from a text. Returns how often a colour was switched on. */
 static size_t strip_colours(char *text) {
     size_t count = 0;
     char *to = text;
@@ -547,8 +551,8 @@ START_TEST(stats_are_for_people) {
 }
 END_TEST
 
-/* Runs the command with `out` as standard output. It must end with this status and write only `says` to standard
- * error. */
+/* Runs the command with `out` as its standard output. It must end with this status, and standard error must be exactly
+ * `says`. */
 static void expect_failed_write(const char *line, int out, int expected, const char *says) {
     char err[4096];
     FILE *in = tmpfile(), *file = tmpfile();
@@ -563,8 +567,8 @@ static void expect_failed_write(const char *line, int out, int expected, const c
     fclose(file);
 }
 
-/* A command line for each verb that writes to standard output. A verb must end at the first write that fails, without
- * statistics or a second line. */
+/* A command line for each verb that writes to standard output. The verb must end at the first write that fails. It must
+ * not print statistics or a second error line. */
 static const char *const writers[] = {
     "generate " DEMO START "-no-cnv -n 4000 --ignore-eos --stats",
     "generate " DEMO START "-no-cnv -n 300 --ignore-eos --output ids --stats",
@@ -593,15 +597,15 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
                               : "forerun: standard output: No space left on device\n");
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
-    /* a write to a closed pipe must end the command by SIGPIPE, as it ends cat, yes and other programs */
+    /* A write to a closed pipe must end the command by SIGPIPE. cat, yes and other programs end in the same way */
     expect_failed_write(line, ends[1], 128 + SIGPIPE, "");
     close(ends[1]);
     close(full);
 }
 END_TEST
 
-/* A standard stream may be closed from the start. The next opened file must not get the stream's number, because the
- * stream's output would then go into that file. */
+/* A standard stream may already be closed when the command starts. The next opened file must not get the stream's
+ * number. Otherwise the stream's output would go into that file. */
 START_TEST(a_closed_stream_is_no_file) {
     char file[] = "/tmp/forerun-closed-XXXXXX", line[256], text[1 << 16] = "";
     int named = mkstemp(file), null = open("/dev/null", O_RDWR);
@@ -618,7 +622,8 @@ START_TEST(a_closed_stream_is_no_file) {
 }
 END_TEST
 
-/* Files may not grow beyond a limit here. The error must name the file, and no part of it may be left. */
+/* In this test files may not grow beyond a limit. The error line must name the file that could not be written, and no
+ * part of that file may be left. */
 START_TEST(a_file_that_can_not_be_written_is_named) {
     static const char *const lines[] = {
         "logits " DEMO "-f tests/data/perplexity/text.txt -o %s",
@@ -645,7 +650,8 @@ START_TEST(a_file_that_can_not_be_written_is_named) {
 }
 END_TEST
 
-/* The stack of 256 KB (ulimit -s 256) is smaller than a kernel needs, and smaller than a thread's default. */
+/* The stack of 256 KB (ulimit -s 256) is smaller than a kernel needs. It is also smaller than a thread's default
+ * stack. */
 START_TEST(a_small_stack_is_enough) {
     static const char *const lines[] = {
         "generate " DEMO START "-n 30 --output ids",
@@ -671,7 +677,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- terminals */
 
-/* Runs a command whose standard error is a terminal. `text` becomes what it writes there. */
+/* Runs a command whose standard error is a terminal. `text` gets what the command writes there. */
 static void run_on_terminal(const char *line, char *text, size_t size) {
     int terminal, end, null = open("/dev/null", O_RDWR);
     ck_assert_int_eq(openpty(&terminal, &end, NULL, NULL, NULL), 0);

@@ -1,5 +1,5 @@
 /* Tests --prompt-cache and the options for the memory of a session, as users call them. With a cache the text must be
- * the same as without one, and fewer tokens are run. */
+ * the same as without, and fewer tokens must be run. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>
@@ -50,7 +50,8 @@ START_TEST(a_cached_prompt_is_not_run_again) {
 }
 END_TEST
 
-/* The statistics give a rate for the prompt's tokens that were run, and none if all were in the cache. */
+/* The statistics must give a rate for the prompt's tokens that were run. If all of them were in the cache, there must
+ * be no rate. */
 START_TEST(figures_tell_what_was_cached) {
     static const char *const options[] = {START, START, "-p 'The cat sat on the mat, and the dog was not amused'"};
     static const char *const rates[] = {" tokens/s\ngenerated", NULL, " that were run\nreused"};
@@ -100,8 +101,8 @@ END_TEST
 #define FIRST_TURNS  "The function returns a list.\nWhat is a dictionary of bytes?\n"
 #define SECOND_TURNS "And more?\nA \"quoted\" word, \xff and caf\xc3\xa9.\n"
 
-/* Reads the statistics of turn number `turn`, counted from 0. figures becomes three numbers of its prompt's tokens:
- * new ones, cached ones, and how many of the cached ones were run again. */
+/* Reads the statistics of the turn with number `turn`, counted from 0. `figures` gets three numbers of tokens of that
+ * turn's prompt: new tokens, cached tokens, and cached tokens that were run again. */
 static void prompt_figures(const char *stats, size_t turn, int figures[3]) {
     for (size_t i = 0; i <= turn; i++) {
         stats = strstr(stats, "prompt  ");
@@ -123,8 +124,8 @@ static char *read_file(const char *path, size_t *length) {
     return bytes;
 }
 
-/* Two chats, the second of which continues the first, must be like one chat. They give the same answers, write the
- * same file at the end, and run no more tokens for the last turn. */
+/* If a second chat continues the first, both together must be like one chat. They must give the same answers and write
+ * the same file at the end. They must not run more tokens for the last turn. */
 START_TEST(a_second_chat_goes_on_where_the_first_ended) {
     static const char *const manners[] = {"-n 30", "-n 30 --temp 1 --seed 7 --system Briefly.",
                                           ("-n 30 --stop ~ --draft-max 3 " DEMO_DRAFTER)};
@@ -159,8 +160,8 @@ START_TEST(a_second_chat_goes_on_where_the_first_ended) {
 }
 END_TEST
 
-/* A chat without a turn keeps the conversation in the file, and so does generate. A new system turn replaces the old
- * one. */
+/* If a chat has no turn, the conversation in the file must stay. generate must keep it too. If a new system turn is
+ * given, it must replace the old one. */
 START_TEST(a_kept_conversation_stays) {
     fr_command first, nothing, again, one;
     one = fr_command_feed("Hello.\nAnd more?\n", TALK "-n 30 --system Briefly.");
@@ -186,8 +187,8 @@ START_TEST(a_kept_conversation_stays) {
 }
 END_TEST
 
-/* Runs the command with this cache. It must end with exit status 1 and one line, which has this text and names the
- * file. The file must stay unchanged. */
+/* Runs the command with this cache. It must end with exit status 1 and one error line. The line must contain this text
+ * and name the file. The file must stay unchanged. */
 static void expect_refused(const char *line, const char *says) {
     size_t before, after;
     char *bytes = read_file(file, &before), whole[256];
@@ -205,7 +206,7 @@ static void expect_refused(const char *line, const char *says) {
     free(now);
 }
 
-/* Saves a session of the demo model to the file, with these bytes attached. */
+/* Saves a session of the demo model to the file. The bytes are attached to the session. */
 static void attach(const char *bytes, size_t size) {
     fr_model *model;
     fr_session *session;
@@ -257,8 +258,8 @@ START_TEST(a_refused_file_stays_as_it_is) {
 }
 END_TEST
 
-/* An empty file is no error: mktemp makes one, and so does a run that is killed before it saves. The command begins a
- * new session and saves it there. */
+/* An empty file must be no error. mktemp makes such files, and a run that is killed before it saves its session leaves
+ * one. The command must begin a new session and save it in the file. */
 START_TEST(an_empty_file_begins_a_session) {
     fr_command plain = fr_command_ok("generate " DEMO START "-n 8 --ignore-eos --output ids --quiet"), saved, c;
     for (int chat = 0; chat < 2; chat++) {
@@ -302,7 +303,8 @@ START_TEST(a_file_that_is_no_cache_of_this_is_exit_1) {
 }
 END_TEST
 
-/* The cache can't be written in this folder. The error must come before the prompt is run, so no text is printed. */
+/* The cache can't be written in this folder. The error must come before the prompt is run, so that no text is
+ * printed. */
 START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
     static const char *const verbs[] = {"generate " DEMO START "-n 4", TALK "-n 4"};
     char dangling[96], line[256];
@@ -322,7 +324,7 @@ START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
 }
 END_TEST
 
-/* If the cache is a link, the file that it points to is written, even if that file doesn't exist yet. */
+/* If the cache is a symbolic link, the file to which it points must be written, even if that file doesn't exist yet. */
 START_TEST(a_link_to_a_cache_stays_a_link) {
     char first[96], second[96], line[256];
     struct stat info;
@@ -366,7 +368,8 @@ START_TEST(what_is_kept_changes_no_text) {
 }
 END_TEST
 
-/* --swa-full must change nothing for recurrent layers, and nothing for layers that attend to all positions. */
+/* --swa-full must change nothing for recurrent layers. It must also change nothing for layers that attend to all
+ * positions. */
 START_TEST(nothing_slides) {
     static const char recurs[] = "generate -m tests/data/models/qwen35-odd --ids 2,5 -n 2 --swa-full --output ids";
     fr_command c = fr_command_ok("%s", recurs),

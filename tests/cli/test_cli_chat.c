@@ -1,4 +1,4 @@
-/* Tests the chat template in generate, and conversations, as users call them. */
+/* Tests the chat template in generate, and conversations in chat, as users call them. */
 /* suite: threads native */
 #include <check.h>
 #include <fcntl.h>
@@ -15,11 +15,12 @@
 
 #define TEN_WORDS "one two three four five six seven eight nine ten "
 
-/* Turns as the model's chat template writes them. */
+/* Turns in the form in which the model's chat template writes them. */
 #define TURN(role, text) "<|turn>" role "\n" text "<turn|>\n"
 #define OPENING          "<|turn>model\n<|channel>thought\n<channel|>"
 
-/* Returns the reply that generate gives to a conversation whose template text is `rendered`. */
+/* Returns the reply that generate gives to a conversation. `rendered` is the text that the template makes of the
+ * conversation. */
 static fr_command reply_to(const char *rendered, const char *options) {
     fr_command tokens = fr_command_feed(rendered, "tokenize " DEMO "--no-bos -f -");
     tokens.out[tokens.out_length - 1] = '\0';
@@ -28,7 +29,7 @@ static fr_command reply_to(const char *rendered, const char *options) {
     return c;
 }
 
-/* Appends to a text, which has room for 8191 bytes. */
+/* Appends to a text in a buffer of 8192 bytes. */
 __attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...) {
     size_t length = strlen(text), room = 8192 - length;
     va_list values;
@@ -37,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
     va_end(values);
 }
 
-/* Trims the text in place. The template does this too: it removes blanks at both ends of a model's turn. */
+/* Removes the blanks at both ends of the text, in place. The template does the same with a model's turn. */
 static const char *trim(char *text) {
     for (size_t length = strlen(text); length > 0 && strchr(" \n", text[length - 1]); length--) text[length - 1] = '\0';
     return text + strspn(text, " \n");
@@ -52,8 +53,8 @@ START_TEST(generate_applies_the_template) {
 }
 END_TEST
 
-/* -cnv, llama.cpp's option for a chat, applies the template like --chat. If neither is given, a note says that there
- * is a template. There is no note if the prompt has control tokens, or with --quiet. */
+/* -cnv, llama.cpp's option for a chat, must apply the template like --chat. If neither is given, a note must say that
+ * there is a template. With --quiet there must be no note. There must also be none if the prompt has control tokens. */
 START_TEST(a_template_is_pointed_at) {
     static const char *const silent[] = {"-no-cnv -p Hi", "--quiet -p Hi", "--ids 2,5", "-p '<|turn>user\nHi<turn|>'"};
     static const char says[] =
@@ -75,8 +76,8 @@ START_TEST(a_template_is_pointed_at) {
 }
 END_TEST
 
-/* Texts of generation_config.json, and the options that must give the same chat; NULL: a greedy chat. Settings that
- * the file leaves out have llama.cpp's defaults (common/common.h). */
+/* Texts of generation_config.json, each with the options that must give the same chat. NULL: the chat must be greedy.
+ * Settings that the file leaves out have llama.cpp's defaults (common/common.h). */
 static const struct {
     const char *generation, *options;
 } sampled[] = {
@@ -111,7 +112,7 @@ END_TEST
 static const char *const turns[] = {"The function returns a list.", "What is a dictionary of bytes?", "And more?"};
 enum { TURNS = 3 };
 
-/* Each reply must be the reply to the whole history, which is written here by hand. Some replies would be different
+/* Each reply must be the reply to the whole history, which is written here by hand. Some replies must be different
  * without the history. */
 START_TEST(chat_keeps_the_history) {
     const char *options = _i ? "-n 40 --stop ~ " DEMO_DRAFTER : "-n 40 --stop ~";
@@ -144,7 +145,8 @@ static fr_command run_bytes(const char *line, const char *input, size_t length) 
     return c;
 }
 
-/* A turn may have every byte except those that end a line. Invalid UTF-8 is answered like U+FFFD. */
+/* A turn may contain every byte except those that end a line. The answer to invalid UTF-8 must be the answer to
+ * U+FFFD. */
 START_TEST(any_bytes_are_a_turn) {
     char turn[600] = "A\0B", lines[700];
     size_t length = 3;
@@ -177,14 +179,14 @@ START_TEST(generated_nuls_are_kept) {
 }
 END_TEST
 
-/* Checks that standard error has one line, and that it contains this text. */
+/* Checks that standard error has exactly one line, and that the line contains this text. */
 static void check_line(const fr_command *c, const char *says) {
     ck_assert_msg(strstr(c->err, says) != NULL, "%s", c->err);
     ck_assert_ptr_eq(strchr(c->err, '\n'), c->err + c->err_length - 1);
 }
 
-/* `with` has lines that must be refused, and `without` lacks these lines. The answers to both must be the same. The
- * refusal must be one line that contains `says`. */
+/* `with` has lines that must be refused. `without` is the same input without these lines. The answers to both must be
+ * the same. The refusal must be one line that contains `says`. */
 static void check_left_out(const char *with, const char *without, const char *options, const char *says) {
     fr_command c = fr_command_feed(with, TALK "%s", options);
     fr_command plain = fr_command_feed(without, TALK "%s", options);
@@ -201,7 +203,7 @@ START_TEST(a_turn_beyond_the_context_is_left_out) {
 }
 END_TEST
 
-/* A turn that fills the whole context has no room for an answer. */
+/* If a turn fills the whole context, there is no room for an answer. */
 START_TEST(a_turn_has_room_for_an_answer) {
     fr_command tokens = fr_command_feed("<bos>" TURN("user", "Hello.") OPENING, "tokenize " DEMO "--no-bos -f -");
     int count = 1;
@@ -223,7 +225,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
 }
 END_TEST
 
-/* With a template that can't be used, every turn is refused, and an error line says why. */
+/* If the template can't be used, every turn must be refused, and an error line must say why. */
 START_TEST(a_template_that_is_none) {
     fr_command c = fr_command_run(TALK "--chat-template-file tests/data/chat/reference.json", "Hello.\n");
     ck_assert_str_eq(c.out, "");
@@ -233,7 +235,7 @@ START_TEST(a_template_that_is_none) {
 }
 END_TEST
 
-/* A reply fills the context. After /undo or /clear there is room again. */
+/* A reply fills the context. After /undo or /clear there must be room again. */
 START_TEST(a_full_context_is_not_the_end) {
     const char *options = "-c 96 --ignore-eos";
     fr_command one = fr_command_feed("Hello.\n", TALK "%s", options);
@@ -281,7 +283,7 @@ START_TEST(turns_are_taken_back) {
 }
 END_TEST
 
-/* Each of these lines gives one error line. None of them is sent to the model. */
+/* Each of these lines must give one error line. None of them may be sent to the model. */
 START_TEST(other_commands_are_refused) {
     static const char *const lines[][2] = {
         {"/cler", "/cler is no command; did you mean /clear?"},
@@ -335,7 +337,7 @@ START_TEST(help_lists_the_commands) {
 }
 END_TEST
 
-/* Input of several lines, and the single turn that it must become. */
+/* Input of several lines, and the single turn that the input must become. */
 START_TEST(lines_become_a_turn) {
     static const char *const said[][2] = {
         {"One\\\ntwo\\\nthree\n", "One\ntwo\nthree"},
@@ -367,7 +369,7 @@ START_TEST(lines_become_a_turn) {
 }
 END_TEST
 
-/* Ctrl-C during a reply ends only that reply. The next line is answered. */
+/* Ctrl-C during a reply must end only that reply. The next line must be answered. */
 START_TEST(interrupt_ends_a_reply_only) {
     int in[2], out[2], null = open("/dev/null", O_WRONLY);
     ck_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);

@@ -1,6 +1,6 @@
-/* Tests the completion of command lines in bash. It must offer every option in the help of a verb, and the words that
- * a value may be. Where a file name is expected, it must offer nothing. Also tests the width of the manual page's
- * lines. */
+/* Tests the completion of command lines in bash. It must offer every option in the help of a verb, and the words that a
+ * value may be. Where a file name is expected, it must offer no words. The width of the manual page's lines is tested
+ * too. */
 /* suite: native */
 #include <check.h>
 #include <stdbool.h>
@@ -27,8 +27,8 @@ static void remove_script(void) {
     unlink(script);
 }
 
-/* Returns bash's completions of the last word of a line, which may be empty, with blanks between them; the caller
- * frees the text. */
+/* Returns bash's completions of the last word of a line, with blanks between them. The last word may be empty. The
+ * caller frees the text. */
 static char *complete(const char *words) {
     char line[4096], *found = NULL;
     size_t size = 0;
@@ -81,7 +81,7 @@ static const char *const verbs[] = {"generate", "chat",     "logits",     "perpl
                                     "verify",   "batch",    "quantize",   "pack",       "synth",    "bench",
                                     "report",   "template", "completion", "models",     "trim-head"};
 
-/* After the name of a part of bench, options that this part refuses are not offered. */
+/* After the name of a part of bench, the options that this part refuses must not be offered. */
 START_TEST(a_part_has_its_own_options) {
     static const char *const begins[] = {"forerun bench neighbours -", "forerun bench --part neighbours -"};
     char *found = complete(begins[_i]);
@@ -149,8 +149,8 @@ START_TEST(other_shells_have_theirs) {
 }
 END_TEST
 
-/* A page has 80 columns, 7 of which are its margin. roff breaks ordinary lines itself, so only lines that it leaves as
- * they are must fit. */
+/* A page has 80 columns, and its margin takes 7 of them. roff breaks ordinary lines itself. So only lines that roff
+ * leaves as they are must fit. */
 START_TEST(manual_lines_fit_the_page) {
     fr_command c = fr_command_ok("help --man");
     bool filled = true;

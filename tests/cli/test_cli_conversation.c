@@ -1,6 +1,6 @@
-/* Tests the commands of chat that change the conversation: another reply, files of messages, making room in a full
- * context, tools. After any of them the model must answer as in a fresh conversation with the same turns. Also tests
- * models that are named without -m, and models without a template. */
+/* Tests the commands of chat that change the conversation. They generate another reply, read and write files of
+ * messages, make room in a full context, and set tools. After each of them the model must answer as in a fresh
+ * conversation with the same turns. Models that are named without -m, and models without a template, are tested too. */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ START_TEST(a_conversation_is_kept_in_a_file) {
 }
 END_TEST
 
-/* A chat whose settings are changed between turns must answer like one that started with them. */
+/* If settings are changed between turns, the chat must answer like a chat that started with these settings. */
 START_TEST(settings_are_changed_between_turns) {
     static const char *const same[][2] = {
         {"/set temp 0.9\n/set seed 7\n/set top_k=20", "--temp 0.9 --seed 7 --top-k 20"},
@@ -148,7 +148,8 @@ START_TEST(settings_that_can_not_be_are_refused) {
 }
 END_TEST
 
-/* /read puts a file's text before the next turn and before no other. /undo removes it together with the turn. */
+/* /read must put a file's text before the next turn, and only before that turn. /undo must remove the text together
+ * with the turn. */
 START_TEST(files_are_read_into_a_turn) {
     fr_test_folder folder;
     char lines[512];
@@ -169,7 +170,8 @@ START_TEST(files_are_read_into_a_turn) {
 }
 END_TEST
 
-/* /context must print as many tokens as tokenize counts for the conversation's template text. */
+/* tokenize counts the tokens of the text that the template makes of the conversation. /context must print the same
+ * number. */
 START_TEST(the_context_and_figures_are_told) {
     fr_command c = fr_command_feed("/context\nHello.\n/context\n/stats\n/set\n/quit\nNever.\n", TALK "-c 512 -n 4");
     expect_note(&c, "0 turns, 0 of 512 tokens: the context is 0% full");
@@ -185,8 +187,8 @@ START_TEST(the_context_and_figures_are_told) {
 }
 END_TEST
 
-/* A chat's context is as long as the model's own. If there is too little memory for the model's own, the chat's
- * context has 4096 positions. */
+/* A chat's context must be as long as the model's own context. If there is too little memory for that, the chat's
+ * context must have 4096 positions. */
 START_TEST(a_chats_context_is_the_models_own) {
     fr_changed_folder folder;
     fr_changed_folder_make(&folder, "tools/demo/target", "{\"max_position_embeddings\": 16384}");
@@ -200,7 +202,7 @@ START_TEST(a_chats_context_is_the_models_own) {
 }
 END_TEST
 
-/* ~ is the home folder, as in a shell. */
+/* ~ must mean the home folder, as in a shell. */
 START_TEST(a_tilde_is_the_home_folder) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -253,7 +255,7 @@ START_TEST(a_conversation_comes_from_elsewhere) {
 }
 END_TEST
 
-/* A refused file changes nothing in the conversation. */
+/* If a file is refused, the conversation must stay as it was. */
 START_TEST(a_file_that_is_no_conversation_is_refused) {
     static const char *const files[][2] = {
         {"[{", "not JSON"},
@@ -294,8 +296,8 @@ END_TEST
 
 enum { CONTEXT = 128 };
 
-/* The timeline of a session, as its trace gives it: its ids, the length of its last prompt, and the ids of the last
- * reply. */
+/* The timeline of a session, as its trace shows it. It has the session's ids, the length of the last prompt, and the
+ * ids of the last reply. */
 typedef struct timeline {
     int32_t ids[CONTEXT];
     size_t length, prompt;
@@ -329,8 +331,8 @@ static timeline read_trace(const char *path) {
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
         bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
         if (asked)
-            t.replied = 0; /* An event "text" whose "of" is "prompt" has the prompt of a turn, which begins a new
-                            * reply. A prompt that makes room within a reply has no such event. */
+            t.replied = 0; /* This event "text" has the prompt of a turn, because its "of" is "prompt". A turn's prompt
+                            * begins a new reply. If a prompt makes room within a reply, it has no such event. */
         json_decref(event);
     }
     free(line);
@@ -352,14 +354,14 @@ static size_t count_of(const char *text, const char *word) {
     return count;
 }
 
-/* The targets have sliding layers over 128 positions, sliding layers over 8 positions, and recurrent states, which
- * can't be truncated. */
+/* The targets have sliding layers over 128 positions, sliding layers over 8 positions, and recurrent states. Recurrent
+ * states can't be truncated. */
 static const char *const targets[] = {DEMO, MODEL, "-m tests/data/models/qwen35-odd "};
 static const char *const models[] = {DEMO DEMO_DRAFTER, MODEL DRAFTER, "-m tests/data/models/qwen35-odd "};
 
-/* The oldest turns are dropped several times, the last time in the middle of the last reply. The text after that must
- * be the one that a fresh session generates after the remaining turns and the reply so far. The saved conversation
- * must begin with the system turn and the first remaining turn. */
+/* The oldest turns are dropped several times. The last time is in the middle of the last reply. The text after that
+ * must be the text of a fresh session with the remaining turns and the reply so far. The saved conversation must begin
+ * with the system turn and the first remaining turn. */
 START_TEST(the_oldest_turns_are_dropped) {
     fr_test_folder folder, saved;
     char lines[1024], options[256];
@@ -402,9 +404,9 @@ START_TEST(the_oldest_turns_are_dropped) {
 }
 END_TEST
 
-/* A saved conversation is longer than the context. With --context-shift it continues without its oldest turns, like a
- * conversation from a file of messages. Without --context-shift it is refused. A cache that holds a text and not a
- * conversation is refused too. */
+/* A saved conversation is longer than the context. With --context-shift it must continue without its oldest turns. A
+ * conversation from a file of messages must continue in the same way. Without --context-shift it must be refused. A
+ * cache that holds a text and no conversation must be refused too. */
 START_TEST(a_longer_cache_is_shifted) {
     fr_test_folder folder, saved;
     char lines[512], line[256];
@@ -450,8 +452,8 @@ static void repeat(char *text, size_t times) {
     for (size_t i = 0; i < times; i++) memcpy(text + i * (sizeof word - 1), word, sizeof word);
 }
 
-/* A long turn drops older turns to make room. The answer must be the same as if the dropped turns had never
- * existed. */
+/* A long turn drops older turns to make room. The answer must be the same as if the dropped turns had never been in the
+ * conversation. */
 START_TEST(a_turn_makes_room_for_itself) {
     const char *options = "-c 128 -n 4 --ignore-eos --stop ~ --context-shift --system Hi";
     char lines[4096], kept[2048], longest[600];
@@ -468,8 +470,8 @@ START_TEST(a_turn_makes_room_for_itself) {
 }
 END_TEST
 
-/* A turn that is too long even alone is refused and leaves the conversation unchanged. Without --context-shift, a turn
- * that finds the context full is refused too. */
+/* A turn that is too long for the context, even without any other turn, must be refused. The conversation must stay
+ * unchanged. Without --context-shift, a turn must also be refused if the context is full. */
 START_TEST(a_turn_that_is_too_long_drops_nothing) {
     char longest[2000], lines[4096];
     repeat(longest, 200);
@@ -486,7 +488,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ tools */
 
-/* The prompt contains the tools, as the template writes them. */
+/* The prompt must contain the tools in the form in which the template writes them. */
 START_TEST(tools_reach_the_template) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -518,7 +520,7 @@ START_TEST(tools_reach_the_template) {
 }
 END_TEST
 
-/* If the template has no place for tools, a note says so. Otherwise there is no note. */
+/* If the template has no place for tools, a note must say so. If it has a place, there must be no note. */
 START_TEST(tools_without_a_place_are_told_of) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -535,7 +537,7 @@ START_TEST(tools_without_a_place_are_told_of) {
 }
 END_TEST
 
-/* JSON that is no list of tools is refused, because no template could render it. */
+/* JSON that is not a list of tools must be refused, because no template could render it. */
 START_TEST(what_is_no_tool_is_refused) {
     static const char *const files[] = {"[1]", "[{\"type\": \"function\"}, \"get_weather\"]", "[null]", "[[]]"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -583,7 +585,7 @@ START_TEST(a_model_needs_no_option) {
 }
 END_TEST
 
-/* Makes a model without a template. Its tokens are those of no known family. */
+/* Makes a model without a template. Its tokens belong to no known family, so forerun has no template for it either. */
 static void make_templateless(fr_changed_folder *folder) {
     char path[128];
     size_t length;
@@ -596,7 +598,7 @@ static void make_templateless(fr_changed_folder *folder) {
     free(tokens);
 }
 
-/* Without a template the chat ends before the user can type a turn. */
+/* If the model has no template, the chat must end before the user can type a turn. */
 START_TEST(a_chat_without_a_template_ends_at_once) {
     fr_changed_folder folder;
     char line[128];

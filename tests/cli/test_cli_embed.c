@@ -1,5 +1,5 @@
-/* Tests forerun embed and forerun rerank: their output formats, prompts, notes and errors. The values must be those of
- * sentence-transformers (tests/data/encoders). */
+/* Tests forerun embed and forerun rerank: their output formats, prompts, notes and errors. Their values must equal
+ * those of sentence-transformers (tests/data/encoders). */
 /* suite: native links=command */
 #include <check.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Tests logits, inspect and verify as users call them, and how the command writes files. */
+/* Tests logits, inspect and verify as users call them. Tests how the command writes files. */
 /* suite: hostile damaged native */
 #include <check.h>
 #include <dirent.h>
@@ -98,8 +98,8 @@ START_TEST(logits_of_drafts) {
 }
 END_TEST
 
-/* A run that fails must leave the old file as it was, and no temporary file. A run that succeeds keeps the file's
- * mode; if the path is a link, it stays a link. */
+/* A run that fails must leave the old file as it was, and no temporary file. A run that succeeds must keep the file's
+ * mode. If the path is a symbolic link, it must stay a link. */
 START_TEST(files_appear_whole_or_not_at_all) {
     char folder[256], path[512], link[512], line[1024];
     scratch_folder(folder, sizeof folder);
@@ -150,8 +150,8 @@ static size_t count_files(const char *folder) {
     return count;
 }
 
-/* A signal ends the command while it waits for its prompt. Its temporary file is already open then, and must
- * disappear. */
+/* A signal ends the command while it waits for its prompt. At this time its temporary file is already open. The file
+ * must be removed. */
 START_TEST(a_signal_leaves_nothing_behind) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     char folder[256], line[1024];
@@ -188,8 +188,8 @@ static void write_text(const char *path, const char *text) {
     fclose(file);
 }
 
-/* A file in memory (/dev/shm) is written like any other. A failed run keeps the old file, and a complete run replaces
- * it. */
+/* A file in memory (/dev/shm) must be written like any other file. A failed run must keep the old file, and a complete
+ * run must replace it. */
 START_TEST(files_in_memory_are_whole_too) {
     char folder[] = "/dev/shm/forerun-cli-XXXXXX", path[64];
     struct stat before, after;
@@ -215,8 +215,8 @@ START_TEST(files_in_memory_are_whole_too) {
 }
 END_TEST
 
-/* A path such as /dev/stdout, or a link to it, names an open descriptor and not a file that could be replaced. So the
- * output is written to the descriptor, after what was written there before. */
+/* A path such as /dev/stdout, or a link to it, names an open descriptor, which can't be replaced. So the output must be
+ * written to the descriptor, after the bytes that were already written there. */
 START_TEST(descriptors_are_written_in_place) {
     char folder[256], path[512], link[512], line[1100];
     scratch_folder(folder, sizeof folder);
@@ -241,8 +241,8 @@ START_TEST(descriptors_are_written_in_place) {
 }
 END_TEST
 
-/* A killed run leaves its temporary file. The next run that writes into the folder must remove it. It must not remove
- * the temporary file of a run that is still alive, nor files with similar names. */
+/* A killed run leaves its temporary file. The next run that writes into the folder must remove that file. It must not
+ * remove the temporary file of a run that is still alive, and not files with similar names. */
 START_TEST(what_killed_runs_leave_is_removed) {
     static const char *const others[] = {".forerun-abcdefg", ".forerun-abcde", "forerun-abcdef", ".forerun-"};
     char folder[256], path[512], line[1024];
@@ -263,7 +263,7 @@ START_TEST(what_killed_runs_leave_is_removed) {
     ck_assert_uint_eq(count_files(folder), 6);
     fr_command c = fr_command_ok("logits " MODEL "--ids 2 -o %s/y", folder);
     fr_command_free(&c);
-    ck_assert_uint_eq(count_files(folder), 6); /* y is new, and the temporary file of the killed run is gone */
+    ck_assert_uint_eq(count_files(folder), 6); /* y was added, and the temporary file of the killed run was removed */
 
     pid_t running = fr_command_start(line, in[0], null, null);
     while (count_files(folder) < 7) usleep(1000);
@@ -274,7 +274,7 @@ START_TEST(what_killed_runs_leave_is_removed) {
     close(in[1]);
     close(in[0]);
     ck_assert_int_eq(fr_command_wait(running), 0);
-    ck_assert_uint_eq(count_files(folder), 7); /* x and y are there, and no temporary file */
+    ck_assert_uint_eq(count_files(folder), 7); /* x and y exist, and there is no temporary file */
 
     c = fr_command_ok("generate " MODEL "--ids 2 -n 1 --output ids --prompt-cache %s/z", folder);
     fr_command_free(&c);
@@ -301,8 +301,8 @@ static void copy_file(const char *from, const char *folder, const char *name) {
     free(bytes);
 }
 
-/* Fills the folder with a published model in two shards, a GGUF file with a symbolic link and a hard link to it, a
- * GGUF model in two files, and a text. */
+/* Fills the folder with files. They are a published model in two shards, a GGUF file with a symbolic link and a hard
+ * link to it, a GGUF model in two files, and a text. */
 static void fill_folder(const char *folder) {
     static const char *const published[] = {"config.json", "tokenizer.json", "model-00001-of-00002.safetensors",
                                             "model-00002-of-00002.safetensors", "model.safetensors.index.json"};
@@ -322,7 +322,7 @@ static void fill_folder(const char *folder) {
     ck_assert_int_eq(link(from, to), 0);
 }
 
-/* Returns a checksum of a folder: of its number of files, and their names, inodes and bytes. */
+/* Returns a checksum of a folder. It covers the number of files, and their names, inodes and bytes. */
 static unsigned long long sum_folder(const char *folder) {
     unsigned long long sum = 0;
     DIR *entries = opendir(folder);
@@ -341,7 +341,7 @@ static unsigned long long sum_folder(const char *folder) {
     return sum;
 }
 
-/* Command lines that would overwrite a file that they read; %1$s stands for the folder. */
+/* Command lines that would overwrite a file that they read. %1$s is replaced by the folder. */
 static const char *const overlaps[] = {
     "quantize -m %1$s/m.gguf --type q8_0 -o %1$s/m.gguf",
     "quantize -m %1$s/m.gguf --type q8_0 -o %1$s/link",
@@ -361,7 +361,7 @@ static const char *const overlaps[] = {
     "perplexity " MODEL "-f %1$s/text -c 8 --chunks 1 --kl-divergence-base %1$s/text",
 };
 
-/* Command lines that name one new file twice, under different paths. %1$s stands for the folder, and %1$s/way is a
+/* Command lines that name the same new file twice, by different paths. %1$s is replaced by the folder. %1$s/way is a
  * link to the folder. */
 static const char *const pairs[] = {
     "generate " MODEL "--ids 2 -n 1 --trace %1$s/new --prompt-cache %1$s/new",
@@ -422,7 +422,8 @@ START_TEST(what_is_read_is_not_written_over) {
 }
 END_TEST
 
-/* Files beside the input may be written, even twice. Standard output is refused if it is the input file. */
+/* Files in the folder of the input may be written, even twice. Standard output must be refused if it is the input
+ * file. */
 START_TEST(what_is_not_read_may_be_written) {
     char folder[256], line[1024], path[512];
     scratch_folder(folder, sizeof folder);
@@ -447,7 +448,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- inspect and verify */
 
-/* inspect must say so if no id ends a text, neither by the configuration nor by the tokenizer. */
+/* If neither the configuration nor the tokenizer names an id that ends a text, inspect must say so. */
 START_TEST(inspect_says_that_nothing_ends_a_text) {
     fr_changed_folder changed;
     fr_changed_folder_make(&changed, "tests/data/models/llama-odd", "{\"eos_token_id\": null}");
@@ -493,7 +494,8 @@ static json_t *json_of(const char *line) {
     return object;
 }
 
-/* Returns the number of weights, which is the sum over all tensors of the product of their shape. */
+/* Returns the number of weights. A tensor has as many as the product of the numbers in its shape, and these products
+ * are added up. */
 static json_int_t values_in(const json_t *tensors) {
     json_int_t all = 0;
     for (size_t i = 0; i < json_array_size(tensors); i++) {
@@ -510,7 +512,8 @@ START_TEST(inspect_as_json) {
     const json_t *drafter = fr_json_get(pair, "drafter"), *tensors = fr_json_get(pair, "tensor_list");
     ck_assert_str_eq(json_string_value(fr_json_get(pair, "kind")), "model");
     ck_assert_str_eq(json_string_value(fr_json_get(pair, "architecture")), "Gemma4ForCausalLM");
-    ck_assert_int_eq(whole(pair, "parameters"), 6709798); /* the sum over all tensors in the file's header */
+    /* the sum of the weights of all tensors in the file's header */
+    ck_assert_int_eq(whole(pair, "parameters"), 6709798);
     ck_assert_int_eq(whole(pair, "weight_bytes"), 2 * 6709798);
     ck_assert_int_eq(whole(pair, "layers"), 6);
     ck_assert_int_eq((json_int_t)json_array_size(tensors), whole(pair, "tensors"));
@@ -527,7 +530,8 @@ START_TEST(inspect_as_json) {
 }
 END_TEST
 
-/* Given a drafter's file without a target, inspect prints its shapes and which target it needs. */
+/* If inspect gets a drafter's file without a target, it must print the drafter's shapes and the target that the drafter
+ * needs. */
 START_TEST(inspect_describes_drafters_alone) {
     static const struct {
         const char *path, *method, *words;
@@ -565,8 +569,8 @@ START_TEST(inspect_describes_drafters_alone) {
 }
 END_TEST
 
-/* With a memory limit of exactly what a session and the weights need, generate, chat and inspect must succeed. With
- * one byte less they must fail. */
+/* If the memory limit is exactly what a session and the weights need, generate, chat and inspect must succeed. If it is
+ * one byte less, they must fail. */
 START_TEST(all_memory_is_limited) {
     json_t *told = json_of("inspect " DEMO "-c 512 -o json");
     json_int_t session = whole(fr_json_get(told, "memory"), "session");
@@ -594,8 +598,8 @@ START_TEST(all_memory_is_limited) {
 }
 END_TEST
 
-/* The lines of a batch share the memory for keys and values. With a limit there are fewer pages, and the answers must
- * be the same. */
+/* The lines of a batch share the memory for keys and values. With a limit on this memory there are fewer pages. The
+ * answers must be the same. */
 START_TEST(a_batch_takes_less_memory) {
     static const char lines[] = "{\"prompt\": \"def\", \"n\": 3}\n{\"prompt\": \"The\", \"n\": 3}\n";
     json_t *told[2];
@@ -613,7 +617,8 @@ START_TEST(a_batch_takes_less_memory) {
 }
 END_TEST
 
-/* inspect must report exactly the memory that generate takes, at each context, with and without drafts. */
+/* The memory that inspect reports must be exactly the memory that generate takes. This must hold at each context, with
+ * and without drafts. */
 START_TEST(inspect_tells_a_sessions_memory) {
     static const struct {
         const char *options;
@@ -658,7 +663,7 @@ START_TEST(inspect_tells_a_sessions_memory) {
 }
 END_TEST
 
-/* This drafter belongs to another target, with wider rows. */
+/* This drafter belongs to another target, whose rows are wider. */
 START_TEST(a_drafter_that_does_not_fit_is_exit_1) {
     static const char *const lines[] = {"inspect " DEMO DRAFTER, "verify " DEMO DRAFTER,
                                         "generate " DEMO DRAFTER "-p x"};
@@ -671,7 +676,7 @@ START_TEST(a_drafter_that_does_not_fit_is_exit_1) {
 }
 END_TEST
 
-/* Computes the 64-bit FNV-1a hash as its authors publish it. */
+/* Computes the 64-bit FNV-1a hash in the way that its authors published. */
 static unsigned long long fnv1a64(const void *bytes, size_t length) {
     unsigned long long hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < length; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
@@ -685,8 +690,7 @@ static unsigned long long hash_of_ids(char *text, size_t count) {
     return fnv1a64(ids, count * sizeof *ids);
 }
 
-/* The context may have room for fewer ids than verify hashes by default. Then verify must say how many its hash
- * covers. */
+/* If the context has room for fewer ids than verify usually hashes, verify must say how many ids its hash covers. */
 START_TEST(verify_tells_of_a_short_text) {
     fr_command c = fr_command_ok("verify " MODEL "--quiet -c 300"), whole = fr_command_ok("verify " MODEL "--quiet");
     ck_assert_str_eq(c.err, "forerun: sampled-ids: the context of 300 has room for 236 of 400, and the hash is of "
@@ -700,7 +704,8 @@ START_TEST(verify_tells_of_a_short_text) {
 }
 END_TEST
 
-/* verify must hash the logits that the verb logits gives for its prompt, and the ids that generate gives. */
+/* verify must hash the logits that the verb logits gives for the same prompt, and the ids that generate gives for
+ * it. */
 START_TEST(verify_hashes_the_answer) {
     char list[512] = "", expected[256];
     for (int i = 0; i < 64; i++) {

@@ -1,8 +1,8 @@
-/* Tests generate and batch when they are interrupted. The text so far must be printed, written and kept, and a second
- * signal must end the program at once.
+/* Tests generate and batch when a signal interrupts them. The text so far must be printed, and the files must have it.
+ * A second signal must end the program at once.
  *
- * No test depends on speed. The command writes into a pipe that is too small for all of its output, so it can't finish
- * before the test reads the pipe. */
+ * The tests do not depend on speed. The command writes into a pipe that is too small for all of its output. So it can't
+ * finish before the test reads the pipe. */
 /* suite: threads native */
 #include <check.h>
 #include <dirent.h>
@@ -38,11 +38,13 @@ static void remove_folder(void) {
     ck_assert_msg(rmdir(folder) == 0, "something else is left in the folder");
 }
 
-/* A command that has begun to write, and now waits until the test reads more. */
+/* A command that has begun to write. Now it waits until the test reads more. */
 typedef struct running {
     pid_t process;
-    int from;   /* the pipe that blocks the command; the test has read its first byte */
-    FILE *rest; /* the other output: standard error, or the text if the pipe has the trace */
+    int from; /* the pipe that blocks the command; the test has read only its first byte */
+    /* the other output. If the pipe has the text, this is standard error. If the pipe has the trace, this is the
+     * text */
+    FILE *rest;
 } running;
 
 static void small_pipe(int fds[2]) {
@@ -69,7 +71,7 @@ static running start_text(const char *options) {
     return await_byte(process, out[0], err);
 }
 
-/* Starts a command that writes its trace into the pipe, which has a path for this. */
+/* Starts a command that writes its trace into the pipe. The command gets a path that leads to the pipe. */
 static running start_traced(const char *options) {
     char line[8192];
     int null = open("/dev/null", O_RDWR);
@@ -86,8 +88,8 @@ static running start_traced(const char *options) {
     return r;
 }
 
-/* Reads the rest of the pipe, waits until the command ends, and closes everything. Returns the bytes of the pipe;
- * `other` becomes the other output. The command must end with this status. */
+/* Reads the rest of the pipe, waits until the command ends, and closes everything. Returns the bytes of the pipe.
+ * `other` gets the other output. The command must end with this status. */
 static char *finish(running *r, size_t *length, char *other, size_t size, int status) {
     char *bytes = NULL;
     ssize_t got = 1;
@@ -129,7 +131,7 @@ static json_t *run_json(const char *options) {
     return object;
 }
 
-/* A text that is interrupted is followed by a newline and the statistics. The next run must continue the text where it
+/* If a text is interrupted, a newline and the statistics must follow it. The next run must continue the text where it
  * was interrupted, from the saved cache. */
 START_TEST(a_text_ends_with_all_that_is_known) {
     char options[256], err[4096];
@@ -182,7 +184,8 @@ START_TEST(json_and_trace_say_interrupt) {
 }
 END_TEST
 
-/* The signal comes in the middle of a prompt of 1500 ids. The ids that were run must be kept, and not run again. */
+/* The signal comes in the middle of a prompt of 1500 ids. The ids that were run before must be kept, so that the next
+ * run does not run them again. */
 START_TEST(a_prompt_is_kept_as_far_as_it_came) {
     char options[8000], json[4096];
     size_t length;
@@ -218,18 +221,19 @@ START_TEST(a_prompt_is_kept_as_far_as_it_came) {
 }
 END_TEST
 
-/* Writes a batch of far more lines than can be answered before the signal comes. The command answers two at a time. */
+/* Writes a batch with far more lines than can be answered before the signal comes. The command answers two lines at a
+ * time. */
 static void write_batch(void) {
     FILE *lines = fopen(cache, "w");
     ck_assert_ptr_nonnull(lines);
     fputs("{\"id\": 0, \"prompt\": \"The cat\", \"n\": 1}\n", lines);
-    fputs("nonsense\n", lines); /* gives an error; the exit status must still be that of the signal */
+    fputs("nonsense\n", lines); /* this line gives an error. The exit status must still be that of the signal */
     for (int i = 1; i < 200; i++) fprintf(lines, "{\"id\": %d, \"prompt\": \"The dog\", \"n\": 1500}\n", i);
     fclose(lines);
 }
 
 /* When the signal comes, some lines are done, some are running, and the others have not begun. The lines that are done
- * or running are answered in order. The others are not answered. */
+ * or running must be answered in order. The others must not be answered. */
 START_TEST(a_batch_answers_what_was_begun) {
     char err[4096], options[128];
     size_t length, interrupted = 0;
@@ -244,7 +248,7 @@ START_TEST(a_batch_answers_what_was_begun) {
     running r = await_byte(process, out[0], rest);
     ck_assert_int_eq(kill(process, SIGINT), 0);
     char *lines = finish(&r, &length, err, sizeof err, 128 + SIGINT);
-    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* the first two lines' answers are skipped */
+    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* skips the answers to the first two lines */
     for (char *end; (end = strchr(line, '\n')); line = end + 1, id++) {
         *end = '\0';
         json_t *answer = parse(line);
@@ -261,7 +265,7 @@ START_TEST(a_batch_answers_what_was_begun) {
 }
 END_TEST
 
-/* Fills the pipe through a second descriptor. Then the command's own writes block. */
+/* Fills the pipe through a second descriptor, so that the command's own writes block. */
 static void fill(int pipe) {
     char name[32];
     snprintf(name, sizeof name, "/proc/self/fd/%d", pipe);
@@ -270,8 +274,8 @@ static void fill(int pipe) {
     close(to);
 }
 
-/* After the first signal the command can't end by itself, because the pipe has no room for its last newline. The
- * second signal must end it at once and remove the unfinished trace. */
+/* After the first signal the command can't end by itself, because the pipe has no room for the newline that it writes
+ * at the end. The second signal must end it at once and remove the unfinished trace. */
 START_TEST(a_second_signal_ends_it_at_once) {
     char options[256];
     int status;

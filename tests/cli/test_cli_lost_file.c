@@ -1,8 +1,8 @@
-/* Tests weights files that are truncated or written to while the command has them open. The command must end with a
- * line that names the file.
+/* Tests files of weights that another program truncates or changes while the command has them open. The command must
+ * end with an error line that names the file.
  *
- * No test depends on speed. The command writes into a pipe that is too small for all of its output, so it can't finish
- * before the test reads the pipe. The test changes the file first, and then reads the pipe. */
+ * The tests do not depend on speed. The command writes into a pipe that is too small for all of its output. So it can't
+ * finish before the test reads the pipe. The test changes the file first, and then reads the pipe. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-enum { PIPE = 4096, /* bytes that the pipe holds */ LEFT = 65536 /* bytes that a truncated file keeps */ };
+enum { PIPE = 4096, /* bytes that the pipe holds */ LEFT = 65536 /* bytes that truncation leaves */ };
 
 static char folder[32];
 
-/* Makes two copies of the demo model for the tests to damage: the published folder, and a packed file. */
+/* Makes two copies of the demo model, which the tests may damage: the published folder, and a packed file. */
 static void make_files(void) {
     char line[512];
     snprintf(folder, sizeof folder, "/tmp/forerun-lost-XXXXXX");
@@ -43,7 +43,7 @@ static void remove_files(void) {
     ck_assert_int_eq(system(line), 0);
 }
 
-/* A command that has begun to write, and now waits until the test reads more. */
+/* A command that has begun to write. Now it waits until the test reads more. */
 typedef struct running {
     pid_t process;
     int from;
@@ -67,7 +67,7 @@ static running start_writing(const char *line) {
     return r;
 }
 
-/* Reads the rest of the output. Returns the exit status. `err` becomes the line on standard error. */
+/* Reads the rest of the output. Returns the exit status. `err` gets the line on standard error. */
 static int finish(running *r, char *err, size_t size) {
     char bytes[PIPE];
     while (read(r->from, bytes, sizeof bytes) > 0) continue;
@@ -79,7 +79,7 @@ static int finish(running *r, char *err, size_t size) {
     return status;
 }
 
-/* Command lines, each with the file that is truncated while it runs; %1$s stands for the folder. */
+/* Command lines, each with the file that is truncated while the command runs. %1$s is replaced by the folder. */
 static const struct {
     const char *line, *file;
 } cuts[] = {
@@ -105,8 +105,8 @@ START_TEST(a_file_that_is_cut_is_named) {
 }
 END_TEST
 
-/* Ways to change a file, and the line with which the command must end. Another file may take the name of the opened
- * one: that must not matter, because the opened file still exists. */
+/* Ways to change a file, each with the line with which the command must end. If another file takes the name of the
+ * opened file, this must not matter, because the opened file still exists. */
 static const struct {
     const char *line, *change, *says;
 } changes[] = {
@@ -142,8 +142,8 @@ START_TEST(a_file_that_is_changed_is_named) {
 }
 END_TEST
 
-/* Another process may send SIGBUS; then no file must be blamed. This is not tested with a sanitizer, which reports the
- * signal in its own words. */
+/* If another process sends SIGBUS, the error line must not name a file. This is not tested with a sanitizer, which
+ * reports the signal with a message of its own. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUS_ERRORS 0
 #else

@@ -1,4 +1,5 @@
-/* Tests models that are named as in the caches of other programs, and the verb models, which lists them. */
+/* Tests models whose names are found in the caches of other programs. Also tests the verb models, which lists these
+ * models. */
 /* suite: native */
 #include <check.h>
 #include <jansson.h>
@@ -16,7 +17,7 @@
 #define DIGEST "00000000000000000000000000000000000000000000000000000000000000aa"
 #define GGUF   "tests/data/gguf/"
 
-/* Makes caches of other programs, with a published folder, a drafter, GGUF files and an ollama store. */
+/* Makes caches of other programs. They contain a published folder, a drafter, GGUF files and an ollama store. */
 static void open_caches(void) {
     char value[128];
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};
@@ -168,7 +169,7 @@ START_TEST(models_as_json) {
 }
 END_TEST
 
-/* A server shows the model under the name that it was started with. */
+/* A server must show the model under the name with which the server was started. */
 START_TEST(a_server_by_name) {
     fr_server server = fr_server_start("-m Org/M-GGUF:Q4_0");
     char *body;

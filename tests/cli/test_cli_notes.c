@@ -1,5 +1,5 @@
-/* Tests two things that users know from llama.cpp: its escape sequences in texts, and its options that have no effect
- * here. These options are accepted, and one line says that they have no effect. */
+/* Tests two things that users know from llama.cpp. The first is its escape sequences in texts. The second is its
+ * options that have no effect here: they must be accepted, and one line must say that they have no effect. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-/* Escapes are read as by llama.cpp's string_process_escapes: an unknown escape stays as it is, with its backslash. */
+/* Escapes must be read as llama.cpp's string_process_escapes does. An unknown escape stays as it is, including its
+ * backslash. */
 static const struct {
     const char *escaped, *bytes;
 } texts[] = {
@@ -43,7 +44,7 @@ START_TEST(escapes_are_read) {
 }
 END_TEST
 
-/* A command-line argument can't contain a NUL byte, so an escape sequence puts one into the prompt. */
+/* An argument on the command line can't contain a NUL byte. So an escape sequence puts a NUL into the prompt. */
 START_TEST(a_nul_is_a_byte_of_a_prompt) {
     fr_command read = fr_command_ok("tokenize " DEMO "-e -p 'a\\x00b'");
     fr_command bytes = fr_command_run_bytes("tokenize " DEMO "-f -", "a\0b", 3);
@@ -97,7 +98,7 @@ END_TEST
 
 #define WITHOUT "this changes nothing without "
 
-/* Options, each with the one note that they give. */
+/* Options, each with the one note that it must give. */
 static const struct {
     const char *options, *says;
 } notes[] = {
@@ -145,7 +146,7 @@ START_TEST(what_means_nothing_is_said_once) {
 }
 END_TEST
 
-/* --seed is no mistake in a batch without sampling options, because its lines may ask for sampling. */
+/* A batch with --seed but without sampling options must get no note, because its lines may ask for sampling. */
 START_TEST(a_batch_may_have_a_seed) {
     fr_command c = fr_command_feed("{\"prompt\": \"x\", \"n\": 2, \"temp\": 1}\n", "batch " DEMO "-f - -o - --seed 3");
     ck_assert_str_eq(c.err, "");
@@ -153,7 +154,7 @@ START_TEST(a_batch_may_have_a_seed) {
 }
 END_TEST
 
-/* The manual page lists llama.cpp's options that have no effect here; the help text doesn't. */
+/* The manual page must list llama.cpp's options that have no effect here. The help text must not list them. */
 START_TEST(help_is_not_filled_with_them) {
     fr_command help = fr_command_ok("generate --help"), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(help.out, "-ngl"));
@@ -169,7 +170,7 @@ END_TEST
 #define TWICE "the prompt begins with <bos>, which the tokenizer adds: it stands there twice"
 
 /* The tokenizer puts <bos> before a prompt. A prompt from another program may already begin with <bos>. Then a note
- * says so. A batch gives one note for all its lines. */
+ * must say so. A batch must give one such note for all its lines. */
 START_TEST(a_first_token_that_is_there_twice) {
     fr_command c = fr_command_ok("generate " DEMO "-no-cnv -p '<bos>hi' -n 1 --seed 1");
     ck_assert_msg(strstr(c.err, TWICE), "%s", c.err);

@@ -1,5 +1,5 @@
-/* Tests the options of llama.cpp's programs: each one is supported, accepted with a note, or refused with the name of
- * forerun's own option.
+/* Tests the options of llama.cpp's programs. Each option must be supported, or accepted with a note, or refused with an
+ * error line that names forerun's own option.
  *
  * The names come from llama.cpp itself (tests/data/options/make_names.py). */
 /* suite: links=command */
@@ -14,7 +14,7 @@
 #include "tests/support/token_files.h"
 #include "tools/cli/options.h"
 
-/* The programs of llama.cpp, and the verbs that replace them. */
+/* The programs of llama.cpp, each with the verb that replaces it. */
 static const struct {
     const char *program;
     fr_verb verb;
@@ -29,7 +29,7 @@ static const struct {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* Parses `verb name 1 --help`, without the 1 if the option takes no value. Returns the exit status. `said` becomes
+/* Parses `verb name 1 --help`. If the option takes no value, the 1 is left out. Returns the exit status. `said` gets
  * what was written to standard error. */
 static int parse(const fr_verb *verb, char *name, bool value, char *said, size_t size) {
     char one[] = "1", help[] = "--help", *words[] = {name, value ? one : help, help};
@@ -48,8 +48,8 @@ static int parse(const fr_verb *verb, char *name, bool value, char *said, size_t
     return code;
 }
 
-/* Checks that the parser knows the name of an option. The parser may refuse the value. It may also refuse the option,
- * but then the error must say after a semicolon what to use instead. */
+/* Checks that the parser knows the name of an option. The parser may refuse the value. It may also refuse the option.
+ * Then the error line must have a semicolon, followed by what to use instead. */
 static void check_name(const fr_verb *verb, char *name, bool value) {
     char said[1024];
     int code = parse(verb, name, value, said, sizeof said);
@@ -128,7 +128,7 @@ START_TEST(a_switch_may_be_off) {
 }
 END_TEST
 
-/* Other names for our options: --reverse-prompt (-r) is --stop, and -sysf reads the system turn from a file. */
+/* Other names for options of forerun. --reverse-prompt (-r) means --stop. -sysf reads the system turn from a file. */
 START_TEST(other_names_of_ours) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -148,7 +148,7 @@ START_TEST(other_names_of_ours) {
 }
 END_TEST
 
-/* quantize also takes its arguments in llama-quantize's order, with llama.cpp's names of types. */
+/* quantize must also accept its arguments in llama-quantize's order, with llama.cpp's names of types. */
 START_TEST(quantize_takes_words_in_order) {
     static const char *const lines[] = {
         "quantize tools/demo/target %s q4_k_s", "quantize tools/demo/target %s Q4_K_S 1",
@@ -180,7 +180,7 @@ START_TEST(the_environment_is_not_read) {
 }
 END_TEST
 
-/* Each command line has two mistakes, a wrong option and too many threads. Both must be reported. */
+/* Each command line has two mistakes: a wrong option and too many threads. Both must be reported. */
 START_TEST(too_many_threads_are_told) {
     expect("generate " DEMO "-p x -t 1000 --wrong", 2, "forerun: -t 1000: this machine has ");
     expect("generate " DEMO "-p x -t 1000 --wrong", 2, "unknown option --wrong");

@@ -1,8 +1,8 @@
-/* Tests that generate describes a picture. The model is read from the published folder, and from two GGUF files. Its
- * own checkpoint has the drafter.
+/* Tests that generate describes a picture. The model is read from the published folder, and again from two GGUF files.
+ * The drafter is part of the model's own checkpoint.
  *
- * The expected ids are transformers' (tests/data/glm-ocr/reference.json). Prompt 5 there is the one with the picture,
- * so it shows which ids the command must make from a text and a picture. */
+ * The expected ids are those of transformers (tests/data/glm-ocr/reference.json). Prompt 5 there has a picture. So it
+ * shows which ids the command must make from a text and a picture. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 #define PICTURE GLM "/image/digits.png"
 #define PAIR    GLM "/model-bf16.gguf --mmproj " GLM "/mmproj-bf16.gguf"
 
-/* Writes the ids of prompt 5 and those of the text that follows it, in the format of the command line. */
+/* Writes two lists of ids in the format of the command line: the ids of prompt 5, and the ids of the text that follows
+ * it. */
 static void reference(char *prompt, char *text, size_t size) {
     json_t *root = fr_load_json(GLM "/reference.json"), *item,
            *ids = json_array_get(json_object_get(root, "prompts"), 5);
@@ -49,8 +50,8 @@ START_TEST(text_of_a_picture) {
 }
 END_TEST
 
-/* The verb logits must run the vision encoder too. The largest logit of the last row must belong to the first id of
- * the text. */
+/* The verb logits must run the vision encoder too. The id with the largest logit in the last row must be the first id
+ * of the text. */
 START_TEST(logits_of_a_picture) {
     char prompt[1024], text[1024];
     float rows[512];
@@ -65,8 +66,8 @@ START_TEST(logits_of_a_picture) {
 }
 END_TEST
 
-/* Runs the prompt through the library, and writes the ids that it generates to `list`. Each image token of the prompt
- * is first repeated as often as its picture needs. */
+/* Runs the prompt through the library, and writes the ids that the library generates to `list`. Before that, each image
+ * token of the prompt is repeated as often as its picture needs. */
 static void text_of_the_library(const char *const *paths, size_t count, const char *prompt, char *list, size_t size) {
     fr_model *model;
     fr_session *session;
@@ -101,8 +102,8 @@ static void text_of_the_library(const char *const *paths, size_t count, const ch
 #define BEFORE "[gMASK]<sop><|user|>\n"
 #define BEHIND "<|assistant|>\n"
 
-/* Several --image options keep their order. The pictures come before the text, or take the places of image tokens in
- * the text. */
+/* Several --image options must keep their order. The pictures come before the text. If the text has image tokens, the
+ * pictures take the places of these tokens. */
 START_TEST(several_pictures) {
     static const char *const paths[] = {PICTURE, "tests/data/images/jpeg-70x50.jpg"};
     const char *const swapped[] = {paths[1], paths[0]};
@@ -160,8 +161,7 @@ START_TEST(several_pictures) {
 }
 END_TEST
 
-/* The numbers of tokens must be those of smart_resize in transformers' GLM processor if it is given the same
- * limits. */
+/* The numbers of tokens must be those of smart_resize in transformers' GLM processor with the same limits. */
 START_TEST(tokens_of_pictures) {
     static const struct {
         const char *limits, *tokens, *photo;
@@ -203,9 +203,9 @@ START_TEST(tokens_of_pictures) {
 }
 END_TEST
 
-/* The number of multiply-adds follows from the shape: 2 layers of 64, 2 heads, feed-forward 128 with a gate, 48
- * patches of 3 * 2 * 14 * 14 values. The time is only an estimate, so the test checks that there is one and that it
- * grows with the work. */
+/* The number of multiply-adds follows from the shape: 2 layers of width 64, 2 heads, a feed-forward of width 128 with a
+ * gate, and 48 patches of 3 * 2 * 14 * 14 values. The time is only an estimate. So the test checks only that there is
+ * one, and that it grows with the work. */
 START_TEST(cost_of_pictures) {
     const double layer = 4.0 * 64 * 64 + 3.0 * 64 * 128, attention = 2.0 * 48 * 48 * 64, embedding = 1176.0 * 64;
     const double expected = 48 * embedding + 2 * (48 * layer + attention);
@@ -228,8 +228,8 @@ START_TEST(cost_of_pictures) {
 }
 END_TEST
 
-/* A line may be just the path of a picture, as terminals write it when a file is dropped on them. In each form that
- * they use, the chat must show the picture. Other lines with paths stay text. */
+/* A line may consist of the path of a picture. Terminals write such a line when a file is dropped on them. The chat
+ * must show the picture, in each form in which terminals write the path. Other lines with paths must stay text. */
 START_TEST(dropped_paths_are_pictures) {
     char folder[] = "/tmp/forerun dropped-XXXXXX", path[128], lines[1024];
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -251,7 +251,7 @@ START_TEST(dropped_paths_are_pictures) {
 }
 END_TEST
 
-/* A lower pixel limit gives fewer image tokens in the prompt, and so another text. */
+/* A lower pixel limit must give fewer image tokens in the prompt, and so another text. */
 START_TEST(limits_reach_the_prompt) {
     fr_command small = fr_command_ok("generate -m " GLM " --image " PICTURE " -p Read: -n 8 --ignore-eos --output json "
                                      "--image-max-pixels 7000"),
@@ -271,9 +271,9 @@ END_TEST
 
 #define OPENING "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n"
 
-/* The picture belongs to the first turn and stays in the history. So each reply of chat must equal generate's answer
- * to the whole conversation so far. Three tokens are compared, because the fourth token of this text is half a
- * character. */
+/* The picture belongs to the first turn and stays in the history. So each reply of chat must equal the answer that
+ * generate gives to the whole conversation so far. Only three tokens are compared, because the fourth token of this
+ * text is half a character. */
 START_TEST(chat_about_a_picture) {
     fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
     fr_command chat =
@@ -296,7 +296,7 @@ END_TEST
 #define SHOW   "/image " PICTURE "\n" READ "\n"
 #define REPLY  "<|assistant|>\n"
 
-/* Runs a chat with these lines. Its last answer must be the one that generate gives to this history. */
+/* Runs a chat with these lines. Its last answer must be the answer that generate gives to this history. */
 static void check_last_answer(const char *lines, const char *history, const char *images, const char *remark) {
     fr_command chat = fr_command_feed(lines, "chat --temp 0 -m " GLM " -n 2 --no-think");
     fr_command last = fr_command_feed(history, "generate -m " GLM " %s -f - -n 2 --quiet", images);
@@ -308,8 +308,8 @@ static void check_last_answer(const char *lines, const char *history, const char
     fr_command_free(&last);
 }
 
-/* A picture belongs to the turn that is typed after its command. Each answer must be the answer to all turns that were
- * not undone. */
+/* A picture belongs to the turn that is typed after the command /image. Each answer must be the answer to all turns
+ * that were not undone. */
 START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
     fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2 --no-think");
@@ -331,16 +331,17 @@ START_TEST(pictures_in_a_chat) {
                       "forgotten; the conversation has 0 turns");
     snprintf(history, sizeof history, "[gMASK]<sop><|user|>\nSay.<|assistant|>\n%.*s" ASKED READ REPLY,
              (int)hello.out_length - 1, hello.out);
-    ck_assert_ptr_null(strchr(hello.out, ' ')); /* the history above has the answer as it is; if the answer had blanks,
-                                                 * the template could trim some of them */
+    ck_assert_ptr_null(strchr(hello.out, ' ')); /* the history above contains the answer unchanged. This is right only
+                                                 * if the answer has no blanks, because the template could trim
+                                                 * blanks */
     check_last_answer("Say.\n/image " PICTURE "\n" READ "\n", history, one, "tokens");
     fr_command_free(&first);
     fr_command_free(&hello);
 }
 END_TEST
 
-/* A turn drops older turns to make room, and their pictures with them. The answers must be those of a chat that saw
- * only the second picture. */
+/* A turn drops older turns to make room. The pictures of these turns must be dropped too. The answers must be those of
+ * a chat that saw only the second picture. */
 START_TEST(a_dropped_turn_takes_its_pictures) {
     const char *options = "-n 8 --no-think -c 60 --context-shift --stats";
     fr_command c =
@@ -354,7 +355,7 @@ START_TEST(a_dropped_turn_takes_its_pictures) {
 }
 END_TEST
 
-/* Each of these wrong lines gives one error line, and the chat continues. */
+/* Each of these wrong lines must give one error line, and the chat must continue. */
 START_TEST(what_is_no_picture_does_not_end_a_chat) {
     static const char *const lines[][3] = {
         {"/image nothing.png", "", "nothing.png"},
@@ -412,8 +413,8 @@ START_TEST(as_many_pictures_as_there_may_be) {
 }
 END_TEST
 
-/* This drafter is part of the model's own checkpoint and has no path of its own. So the trace must name the model's
- * folder. */
+/* This drafter is part of the model's own checkpoint, so it has no path of its own. The trace must name the model's
+ * folder instead. */
 START_TEST(a_trace_names_the_drafter) {
     char path[] = "/tmp/forerun-trace-XXXXXX", line[512] = "";
     close(mkstemp(path));
@@ -435,7 +436,7 @@ START_TEST(stats_have_all_four_times) {
 }
 END_TEST
 
-/* inspect counts the vision encoder of a model that has one. */
+/* If a model has a vision encoder, inspect must count it. */
 START_TEST(inspect_counts_the_tower_in) {
     fr_command c = fr_command_ok("inspect -m " GLM);
     ck_assert_ptr_nonnull(strstr(c.out, "\ntower          2 layers, "));
@@ -445,7 +446,7 @@ START_TEST(inspect_counts_the_tower_in) {
 }
 END_TEST
 
-/* Each of these command lines gives one error line and exit status 1. */
+/* Each of these command lines must give one error line and exit status 1. */
 START_TEST(pictures_that_do_not_fit) {
     static const char *const lines[][2] = {
         {"generate -m " GLM " -n 1 --ids 500,507,507,504", "more than the 0 images given"},

@@ -1,5 +1,5 @@
 /* Tests the replies of models that reason, in generate and chat. The model has random weights, so it never closes a
- * reasoning channel that the template opens. The whole reply is then reasoning. */
+ * reasoning channel that the template has opened. The whole reply is then reasoning. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
-/* With the first template a reply begins inside the reasoning channel, so all of it is reasoning. With the second
- * template no channel is open, so all of it is content. */
+/* The first template opens a reasoning channel at the end of the prompt, so the whole reply is reasoning. The second
+ * template opens no channel, so the whole reply is content. */
 static const char thinks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
                              "{% endfor %}<|turn>model\n<|channel>thought\n";
 static const char talks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
@@ -36,7 +36,8 @@ static const char *text_of(const json_t *object, const char *key) {
     return json_string_value(fr_json_get(object, key));
 }
 
-/* Returns a copy of the text without line breaks at its ends, which belong to the marks of the channel. */
+/* Returns a copy of the text without the line breaks at its ends. These line breaks belong to the marks of the
+ * channel. */
 static char *trimmed(const char *text) {
     while (*text == '\n') text++;
     char *copy = strdup(text);
@@ -44,7 +45,7 @@ static char *trimmed(const char *text) {
     return copy;
 }
 
-/* A grammar applies to the content of a reply; the reasoning before it is free. */
+/* A grammar must apply to the content of a reply, but not to the reasoning before it. */
 START_TEST(grammar_of_the_content) {
     static const char line[] = "generate " MODEL "--chat -p Hi -n 12 --output json --chat-template-file %s --grammar "
                                "'root ::= \"aaa\"'";
@@ -73,8 +74,8 @@ START_TEST(reasoning_apart) {
     char *words = trimmed(text_of(whole, "text"));
     ck_assert_uint_gt(strlen(words), 0);
     fr_command bytes = fr_command_ok("generate " MODEL "--chat -p Hi -n 12 --chat-template-file %s", folder.file);
-    char *bare = trimmed(bytes.out); /* taken from the raw output, because the reply may have bytes that JSON can't
-                                      * hold */
+    char *bare = trimmed(bytes.out); /* This is taken from the raw output, because the reply may have bytes that JSON
+                                      * can't hold */
 
     write_template(&folder, thinks);
     json_t *apart = generate_json(&folder);
@@ -98,7 +99,7 @@ START_TEST(reasoning_apart) {
 }
 END_TEST
 
-/* Reasoning is not part of the conversation: the next turn's prompt must not contain it. */
+/* Reasoning is not part of the conversation. So the prompt of the next turn must not contain it. */
 START_TEST(next_turn) {
     fr_test_folder folder;
     fr_folder_make(&folder);

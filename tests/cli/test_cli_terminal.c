@@ -1,5 +1,5 @@
-/* Tests chat on a terminal: keys that edit a line, the history of lines, pasted text, what Ctrl-C, Ctrl-Z and Ctrl-D
- * do, and what is saved when the chat ends in any of these ways. */
+/* Tests chat on a terminal. It covers keys that edit a line, the history of lines, pasted text, and what Ctrl-C, Ctrl-Z
+ * and Ctrl-D do. It also covers what is saved when the chat ends in any of these ways. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>
@@ -27,9 +27,10 @@
 #define ESCAPE "\033"
 #define ERASE  "\177"
 #define ENTER  "\r"
-#define OTHER  "\xef\xbf\xbd" /* shown in place of bytes that are no character */
+#define OTHER  "\xef\xbf\xbd" /* what is shown instead of bytes that are not a character */
 
-/* xterm's "bracketed paste mode": a terminal in which it is switched on puts these sequences around pasted text. */
+/* The sequences of xterm's "bracketed paste mode". If it is switched on, the terminal puts these sequences around
+ * pasted text. */
 #define PASTED(text) "\033[200~" text "\033[201~"
 #define PASTE_ON     "\033[?2004h"
 #define PASTE_OFF    "\033[?2004l"
@@ -37,8 +38,8 @@
 #define CHAT TALK "-n 12 --stop ~ "
 #define LONG "-t 1 --isa scalar -c 4096 --ignore-eos " /* makes answers long and slow enough to be interrupted */
 
-/* The prompts that a chat prints. While a line is edited, it is drawn again and again after its prompt; then the
- * newline before the prompt is missing. */
+/* The prompts that a chat prints. While a line is edited, the prompt and the line are drawn again and again. In these
+ * drawings there is no newline before the prompt. */
 #define FIRST "> "
 #define NEXT  "\n> "
 #define MORE  "\n. "
@@ -65,8 +66,8 @@ static person sit_down(const char *line, const char *kind) {
     return p;
 }
 
-/* Finds the first place where a text was shown. *end becomes the position after it. A text that begins with a newline
- * may instead come after the sequence that switches paste mode on, because a new prompt is printed after that
+/* Finds the first place where a text was shown. *end gets the position after it. If the text begins with a newline, it
+ * may also come directly after the sequence that switches paste mode on, because a new prompt is printed after that
  * sequence. */
 static bool find(const char *shown, const char *text, const char **end) {
     char marked[256];
@@ -79,7 +80,7 @@ static bool find(const char *shown, const char *text, const char **end) {
     return true;
 }
 
-/* Reads from the terminal until this text has been shown after the last awaited text. */
+/* Reads from the terminal until this text has been shown. The search begins after the text that was awaited last. */
 static void await(person *p, const char *text) {
     const char *end;
     while (!find(p->shown + p->seen, text, &end)) {
@@ -87,7 +88,7 @@ static void await(person *p, const char *text) {
         ck_assert_msg(poll(&wait, 1, 30000) == 1, "%s does not come: %s", text, p->shown);
         ssize_t got = read(p->terminal, p->shown + p->length, sizeof p->shown - 1 - p->length);
         ck_assert_msg(got > 0, "%s does not come any more: %s", text, p->shown);
-        for (ssize_t i = 0; i < got; i++) /* replaces NUL, so that strstr searches the whole text */
+        for (ssize_t i = 0; i < got; i++) /* replaces NULs, so that strstr searches the whole text */
             if (p->shown[p->length + (size_t)i] == '\0') p->shown[p->length + (size_t)i] = '@';
         p->length += (size_t)got;
     }
@@ -100,7 +101,8 @@ static void type(person *p, const char *prompt, const char *keys) {
     ck_assert_int_eq(write(p->terminal, keys, strlen(keys)), (ssize_t)strlen(keys));
 }
 
-/* Waits for the end of the chat, which must be a success with the terminal restored. Returns the chat's answers. */
+/* Waits for the end of the chat. Its exit status must be success, and the terminal must have its usual settings again.
+ * Returns the chat's answers. */
 static char *stand_up(person *p) {
     static char answers[1 << 16];
     struct termios state;
@@ -116,7 +118,7 @@ static char *stand_up(person *p) {
     return answers;
 }
 
-/* Waits for the end of the chat. Its answers must be those to the same lines from a pipe. */
+/* Waits for the end of the chat. Its answers must be those that the same lines from a pipe get. */
 static void expect_answers(person *p, const char *line, const char *lines) {
     char *answers = stand_up(p);
     fr_command piped = fr_command_feed(lines, "%s", line);
@@ -136,8 +138,8 @@ START_TEST(keys_edit_a_line) {
 }
 END_TEST
 
-/* Checks the bytes that the chat reads by error lines that repeat what was typed. Answers would not show these bytes,
- * because this small model's answers hardly depend on its input. */
+/* Checks the bytes that the chat reads. Answers would not show these bytes, because the answers of this small model
+ * hardly depend on its input. So the test uses error lines, which repeat what was typed. */
 START_TEST(what_is_typed_stays) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/x\xe2no\xff" ENTER);
@@ -160,7 +162,8 @@ START_TEST(a_locale_without_characters_does_not_matter) {
 }
 END_TEST
 
-/* Ctrl-C at the prompt discards the line, and the whole turn that the line continues, as if nothing had been typed. */
+/* Ctrl-C at the prompt must discard the line. If the line continues a turn, it must discard the whole turn, as if
+ * nothing had been typed. */
 START_TEST(an_interrupt_drops_the_line) {
     person p = sit_down(CHAT, _i ? "dumb" : "xterm");
     type(&p, FIRST, "Never");
@@ -179,7 +182,7 @@ START_TEST(an_interrupt_drops_the_line) {
 }
 END_TEST
 
-/* Ctrl-C during an answer ends that answer and nothing else. */
+/* Ctrl-C during an answer must end only that answer. */
 START_TEST(an_interrupt_ends_an_answer) {
     person p = sit_down(TALK LONG, _i ? "dumb" : "xterm");
     char byte;
@@ -196,8 +199,8 @@ START_TEST(an_interrupt_ends_an_answer) {
 }
 END_TEST
 
-/* In the middle of a line, the terminal changes its size, and the chat is stopped and continued. The line must still
- * be there. */
+/* While a line is being typed, the terminal changes its size, and the chat is stopped and continued. The line must
+ * still be there. */
 START_TEST(a_line_goes_on_after_other_signals) {
     person p = sit_down(CHAT, "xterm");
     struct winsize small = {.ws_row = 10, .ws_col = 30};
@@ -214,7 +217,7 @@ START_TEST(a_line_goes_on_after_other_signals) {
 }
 END_TEST
 
-/* A chat first prints the model, the context, the sampling, and how to continue and to leave. */
+/* A chat must first print the model, the context, the sampling, and how to continue and how to leave. */
 START_TEST(the_first_screen_says_what_is_there) {
     person p = sit_down("chat " DEMO DEMO_DRAFTER "-c 512 --seed 3", "xterm");
     type(&p, "target with a drafter", "");
@@ -230,8 +233,8 @@ START_TEST(the_first_screen_says_what_is_there) {
 }
 END_TEST
 
-/* Writes the lines that a terminal of this width shows, in order and without erased text. Fails if a line is longer
- * than the screen is wide. */
+/* Writes the lines that a terminal of this width shows, in order and without erased text. The test fails if a line is
+ * longer than the screen is wide. */
 static void show_lines(const char *shown, size_t columns, char *lines, size_t size) {
     size_t length = 0, column = 0;
     for (const char *c = shown; *c && length < size - 1; c++) {
@@ -250,7 +253,7 @@ static void show_lines(const char *shown, size_t columns, char *lines, size_t si
     lines[length] = '\0';
 }
 
-/* Replaces each run of blanks and line breaks by one blank. Then texts can be compared that were wrapped
+/* Replaces each run of blanks and line breaks by one blank. Then texts can be compared even if they were wrapped
  * differently. */
 static void squeeze(char *text) {
     char *to = text;
@@ -291,11 +294,11 @@ START_TEST(lines_end_between_words) {
 }
 END_TEST
 
-/* Lines that are pasted together are one turn and keep their line breaks. Enter sends the turn. */
+/* Lines that are pasted together must become one turn and keep their line breaks. The Enter key sends the turn. */
 START_TEST(pasted_lines_are_a_turn) {
     person p = sit_down(CHAT, "xterm");
     type(&p, PASTE_ON, "It is: " PASTED("one\r\ttwo\\\r/clear\nth\xff\xe2\x82\xac.\r"));
-    type(&p, "", LEFT ERASE "r" ENTER); /* the cursor was before the end of the pasted line */
+    type(&p, "", LEFT ERASE "r" ENTER); /* the cursor was in front of the last line end of the pasted text */
     type(&p, PASTE_OFF, "");
     ck_assert_msg(!strstr(p.shown, "> It is: > "), "shown twice: %s", p.shown);
     type(&p, NEXT, PASTED("/undo\rOne") ENTER);
@@ -311,7 +314,7 @@ START_TEST(pasted_lines_are_a_turn) {
 }
 END_TEST
 
-/* Paste mode stays on during a reply. So lines that are pasted then become one turn too. */
+/* Paste mode stays on during a reply. So lines that are pasted during a reply must become one turn too. */
 START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     char byte;
     person p = sit_down(TALK LONG "-n 60", "xterm");
@@ -320,7 +323,7 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     ck_assert_int_eq(read(p.out, &byte, 1), 1);
     type(&p, "", PASTED("one\rtwo\r/exit"));
     await(&p, NEXT);
-    char *echoed = strstr(p.shown, "one"); /* the pasted text must not be shown within the reply */
+    char *echoed = strstr(p.shown, "one"); /* the pasted text must not be shown in the middle of the reply */
     ck_assert_msg(!echoed || echoed > p.shown + p.seen - 1, "%s", p.shown);
     type(&p, "", "!" ENTER);
     type(&p, NEXT, CTRL_D);
@@ -356,8 +359,8 @@ START_TEST(much_is_pasted) {
 }
 END_TEST
 
-/* /edit shows the last turn again for editing, and the edited turn replaces it. Discarding the line leaves the turn as
- * it was. */
+/* /edit must show the last turn again, so that it can be edited. The edited turn must replace the last turn. If the
+ * line is discarded, the turn must stay as it was. */
 START_TEST(a_turn_is_edited) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/edit" ENTER);
@@ -390,7 +393,7 @@ START_TEST(a_turn_is_edited) {
 }
 END_TEST
 
-/* Starts the chat from a shell script. While the chat is stopped, the shell has the terminal. */
+/* Starts the chat from a shell script. While the chat is stopped, the shell uses the terminal. */
 static person sit_down_at_a_shell(const char *line, const char *script) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     char *before = emulator ? strdup(emulator) : NULL, shell[512];
@@ -406,7 +409,8 @@ static person sit_down_at_a_shell(const char *line, const char *script) {
 }
 #define STOPPED "set -m; \"$0\" \"$@\"; stty -a >&2; fg >/dev/null"
 
-/* Waits until the shell has the terminal, in the state from before the chat and with paste mode off. */
+/* Waits until the shell uses the terminal. The terminal must have the settings that it had before the chat, and paste
+ * mode must be off. */
 static void await_shell(person *p, size_t from) {
     await(p, "icanon");
     await(p, "echo ");
@@ -439,7 +443,8 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
     await_shell(&p, from);
     await(&p, PASTE_ON);
     for (size_t got = 0; got < 1 << 13;) {
-        ssize_t more = read(p.out, bytes, sizeof bytes); /* there is much more output, so the command has continued */
+        /* the output is much larger than the pipe, so these bytes show that the command has continued */
+        ssize_t more = read(p.out, bytes, sizeof bytes);
         ck_assert_int_gt(more, 0);
         got += (size_t)more;
         if (got >= 1 << 10) break;
@@ -451,8 +456,8 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
 }
 END_TEST
 
-/* Ctrl-C while a prompt runs removes its turn, as if it had not been sent. The test also checks the progress line,
- * which is shown on terminals alone. */
+/* Ctrl-C while a prompt runs must remove the prompt's turn, as if it had not been sent. The test also checks the
+ * progress line, which is shown only on terminals. */
 START_TEST(an_interrupt_takes_a_turn_back) {
     person p = sit_down(TALK "-c 4096 -n 4 --chunk 1 -t 1 --isa scalar", "xterm");
     char word[] = "never ";
@@ -496,8 +501,8 @@ static void expect_saved(const char *folder) {
 
 static const int endings[] = {SIGTERM, SIGHUP};
 
-/* A signal comes at the prompt or during an answer. The session must be saved, and the exit status must be that of the
- * signal. */
+/* A signal comes while a line is typed, or during an answer. The session must be saved, and the exit status must be
+ * that of the signal. */
 START_TEST(a_signal_ends_a_chat_that_is_saved) {
     int ending = endings[_i / 2];
     bool answering = _i % 2;
@@ -535,8 +540,8 @@ START_TEST(a_chat_without_its_terminal_is_saved) {
 }
 END_TEST
 
-/* Shell scripts that start the command, with the output format, and with the exit status that the shell prints. The
- * last script prints nothing, because the shell ends with its terminal. */
+/* Shell scripts that start the command, each with the output format and with the exit status that the shell prints. The
+ * last script prints nothing, because its shell ends together with the terminal. */
 static const struct {
     const char *script, *form, *says;
 } lost[] = {

@@ -1,5 +1,5 @@
-/* Tests which arguments the command accepts and refuses before it opens a model, and with which exit status and error
- * line. */
+/* Tests arguments that the command accepts or refuses before it opens a model. If it refuses, the exit status and the
+ * error line must be right. */
 /* suite: quick */
 #include <check.h>
 #include <stdbool.h>
@@ -15,7 +15,8 @@ typedef struct misuse {
     const char *says; /* a part of the error line */
 } misuse;
 
-/* Expects this exit status, one line on standard error with this text, and nothing on standard output. */
+/* Checks that the command ends with this exit status, one line on standard error that contains this text, and no
+ * output. */
 static void check_refused(const misuse *m, int status) {
     fr_command c = fr_command_run(m->line, NULL);
     ck_assert_msg(c.status == status, "%s: exit %d, not %d: %s", m->line, c.status, status, c.err);
@@ -316,8 +317,8 @@ START_TEST(stop_can_be_given_16_times) {
 }
 END_TEST
 
-/* Command lines that must be accepted. They have names that users know from llama.cpp, the form --name=value, and
- * options that have no effect on greedy decoding. */
+/* Command lines that must be accepted. They have option names that users know from llama.cpp, options in the form
+ * --name=value, and options that have no effect on greedy decoding. */
 static const char *const accepted[] = {
     "generate --model tests/data/models/gemma4-e --prompt x --predict 1",
     "generate --model=tests/data/models/gemma4-e --prompt=x --n-predict=1",
@@ -325,7 +326,7 @@ static const char *const accepted[] = {
     "generate " MODEL "--spec-draft-model tests/data/models/gemma4-e/assistant -p x -n 1 --draft-n 2",
     "generate " MODEL DRAFTER "-p x -n 1 --spec-type mtp --draft-max 15 --accept gumbel",
     "generate " MODEL DRAFTER "-p x -n 1 --spec-type draft-mtp --spec-draft-n-max 1",
-    "generate " MODEL DRAFTER "-p x -n 1 --spec-type none", /* switches drafts off, for a comparison */
+    "generate " MODEL DRAFTER "-p x -n 1 --spec-type none", /* drafts are off, for a comparison */
     "generate " MODEL DRAFTER "-p x -n 1 --draft-max 0 --draft-min 0 --draft-p-min 0 --accept gumbel",
     "generate " MODEL DRAFTER "-p x -n 9 --draft-max auto --spec-type ngram,mtp",
     "generate " MODEL DRAFTER "-p x -n 9 --spec-draft-topk 1 --spec-draft-rows auto",
@@ -377,8 +378,8 @@ START_TEST(users_names_are_accepted) {
 }
 END_TEST
 
-/* Users often repeat a command line with one option added, for a comparison. This may leave another option without
- * effect. That is no error, and a note says why it has no effect. */
+/* For a comparison, users often repeat a command line with one more option. Because of it, another option may have no
+ * effect. This must be no error, but a note must say why the other option has no effect. */
 static const struct {
     const char *line, *word;
 } undrafted[] = {
@@ -445,7 +446,7 @@ START_TEST(help_has_the_verbs_own_options) {
 }
 END_TEST
 
-/* In the help, the text of each option must end as a whole sentence. In the manual page, further sentences follow. */
+/* In the help, the text of each option must end with a whole sentence. In the manual page, further sentences follow. */
 START_TEST(help_ends_its_sentences) {
     fr_command c = help(verbs[_i]), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(c.out, ",\n  -"));
@@ -467,7 +468,7 @@ START_TEST(help_fits_80_columns) {
 }
 END_TEST
 
-/* `forerun help` prints the same as `forerun --help`, and `help VERB` the same as `VERB --help`. */
+/* `forerun help` must print the same as `forerun --help`. `help VERB` must print the same as `VERB --help`. */
 START_TEST(help_is_a_verb) {
     fr_command whole = fr_command_ok("--help"), same = fr_command_ok("help");
     ck_assert_str_eq(same.out, whole.out);
@@ -486,8 +487,8 @@ START_TEST(help_is_a_verb) {
 }
 END_TEST
 
-/* With --seed -1 the command draws a seed and prints it. With the printed seed the text must be the same again, and
- * the next run with -1 must draw another seed. */
+/* With --seed -1 the command must draw a seed and print it. A run with the printed seed must give the same text. The
+ * next run with -1 must draw another seed. */
 START_TEST(a_drawn_seed_is_told) {
     static const char line[] =
         "generate " DEMO "-no-cnv -p 'The function' -n 40 --temp 1 --ignore-eos --output ids --seed";
@@ -497,7 +498,7 @@ START_TEST(a_drawn_seed_is_told) {
     ck_assert_int_eq(sscanf(drawn.err, "forerun: --seed %u%n", &seed, &end), 1);
     ck_assert_str_eq(drawn.err + end, "\n");
     fr_command again = fr_command_ok("%s %u", line, seed), quiet = fr_command_ok("%s -1 --quiet", line);
-    /* the seed is printed despite --quiet */
+    /* the seed must be printed even with --quiet */
     ck_assert_int_eq(sscanf(quiet.err, "forerun: --seed %u%n", &seed, &end), 1);
     ck_assert_str_eq(quiet.err + end, "\n");
     ck_assert_str_eq(again.out, drawn.out);
@@ -510,8 +511,8 @@ START_TEST(a_drawn_seed_is_told) {
 }
 END_TEST
 
-/* A drawn seed must also be in the JSON statistics, and in the answer to a line of a batch that has no seed of its
- * own. */
+/* A drawn seed must also be in the JSON statistics. In a batch, it must be in the answer to a line that has no seed of
+ * its own. */
 START_TEST(a_drawn_seed_is_in_json) {
     fr_command c = fr_command_ok("generate " DEMO "-p x -n 1 --temp 1 --output json --seed -1");
     fr_command b = fr_command_feed("{\"ids\": [2], \"n\": 1}\n", "batch " DEMO "-f - -o - --temp 1 --seed -1");

@@ -1,6 +1,6 @@
-/* Tests the verb features and fr_session_rows. Hidden rows are compared with those that transformers computes from the
- * same weights (tests/references/layer_rows.py). Every way of running must give the same folder, and an interrupted
- * run can be continued in its folder. */
+/* Tests the verb features and fr_session_rows. The hidden rows must equal those that transformers computes from the
+ * same weights (tests/references/layer_rows.py). Every way of running must give the same folder. An interrupted run
+ * must be able to continue in its folder. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -148,7 +148,7 @@ static long number_of(const json_t *text, const char *key) {
     return (long)json_integer_value(fr_json_get(text, key));
 }
 
-/* The texts must be those that batch gives. The rows of all texts are stored one after the other. */
+/* The texts must be those that batch gives. The rows of all texts must be stored one after the other. */
 START_TEST(texts_are_batchs) {
     run("one", "--quiet");
     fr_command batch = fr_command_run("batch " DEMO "-f - -o - -n 9", prompts);
@@ -232,8 +232,9 @@ static void cut(const char *of, const char *name, long less) {
     ck_assert_int_eq(truncate(in_folder(of, name), info.st_size - less), 0);
 }
 
-/* Truncates the index and the rows as if a run had been killed: in the middle of an index line, after a line whose
- * rows are missing, or in the middle of rows that no line counts yet. The continued run must give the same folder. */
+/* Truncates the index and the rows as if a run had been killed. The end is in the middle of an index line, or after a
+ * line whose rows are missing, or in the middle of rows that no line counts yet. The continued run must give the same
+ * folder. */
 START_TEST(a_folder_that_was_cut_off_is_gone_on_with) {
     static const long ends[][2] = {{5, 0}, {0, 3000}, {400, 1000}, {100000, 100000000}};
     run("one", "");

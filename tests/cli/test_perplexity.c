@@ -1,5 +1,5 @@
-/* Tests tools/cli/verb_perplexity.c and tools/cli/tasks.c: their numbers must be those computed from transformers'
- * logits (tests/data/perplexity, tests/data/tasks), and files that can't be scored are refused. */
+/* Tests tools/cli/verb_perplexity.c and tools/cli/tasks.c. Their numbers must be those that were computed from
+ * transformers' logits (tests/data/perplexity, tests/data/tasks). Files that can't be scored must be refused. */
 /* suite: native */
 #include <check.h>
 #include <math.h>
@@ -39,7 +39,7 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(fr_json_get(object, key));
 }
 
-/* Returns the number after this word, which must begin a line of the output. */
+/* Returns the number after this word. The word must be at the beginning of a line of the output. */
 static double printed(const fr_command *c, const char *word) {
     const char *at = strstr(c->out, word);
     ck_assert_msg(at != NULL && (at == c->out || at[-1] == '\n'), "no %s in: %s", word, c->out);
@@ -55,7 +55,7 @@ START_TEST(perplexity_is_the_references) {
     const json_t *one = json_array_get(fr_json_get(object, "demo"), (size_t)_i);
     char stride[32] = "";
     if (number(one, "stride") > 0) snprintf(stride, sizeof stride, "--ppl-stride %.0f", number(one, "stride"));
-    double chunk = number(one, "chunk"); /* for 512, the default, the test leaves -c out */
+    double chunk = number(one, "chunk"); /* 512 is the default, so for this number the test leaves -c out */
     fr_command c = chunk == 512 ? fr_command_ok("perplexity " DEMO TEXT)
                                 : fr_command_ok("perplexity " DEMO TEXT "-c %.0f %s -t 1 --chunk 7", chunk, stride);
     ck_assert_double_eq(printed(&c, "scored "), number(one, "scored"));
@@ -102,7 +102,7 @@ START_TEST(divergence_is_the_references) {
     other = fr_command_ok("perplexity -m %s --kl-divergence --kl-divergence-base %s/base", model, folder);
     check_near(printed(&other, "perplexity "), number(blunt, "perplexity"), 1e-6);
     check_near(printed(&other, "base-perplexity "), printed(&base, "perplexity "), 1e-4);
-    /* The bounds are wide, because the file holds log-probabilities in 16 bits, and none below -16. */
+    /* The bounds are wide, because the file stores log-probabilities in 16 bits, and none below -16. */
     check_near(printed(&other, "kl-divergence "), number(divergence, "mean"), 2e-3);
     check_near(printed(&other, "kl-largest "), number(divergence, "largest"), 2e-3);
     check_near(printed(&other, "same-top "), 100 * number(divergence, "same_top"), 1e-5);
@@ -155,10 +155,10 @@ START_TEST(what_makes_no_sense_is_refused) {
 }
 END_TEST
 
-/* Damages a file of base logits in several ways. Each must give one line and exit status 1. */
+/* Damages a file of base logits in several ways. In each case there must be one error line and exit status 1. */
 START_TEST(damaged_bases_are_refused) {
     static const struct {
-        long at; /* where 4 bytes are overwritten; -1: the last byte is cut off */
+        long at; /* where 4 bytes are overwritten; -1: instead, the last byte is cut off */
         int32_t value;
         const char *says;
     } damages[] = {
@@ -205,8 +205,8 @@ static const struct {
     const char *name, *file;
 } kinds[] = {{"hellaswag", "hellaswag.txt"}, {"winogrande", "winogrande.csv"}, {"multiple-choice", "answers.bin"}};
 
-/* Runs the first n tasks for each n. Task n was answered correctly if the run of n tasks has one right answer more
- * than the run of n - 1 tasks. */
+/* For each n, runs the first n tasks. If the run of n tasks has one right answer more than the run of n - 1 tasks, task
+ * n was answered correctly. */
 START_TEST(the_right_tasks_are_the_references) {
     json_t *object = json_load_file(TASKS "/expected.json", 0, NULL);
     const json_t *right = fr_json_get(object, kinds[_i].name);
@@ -214,7 +214,7 @@ START_TEST(the_right_tasks_are_the_references) {
     long before = 0, tasks = 0;
     for (size_t n = 1; n <= json_array_size(right); n++) {
         const char *name = kinds[_i].name;
-        char most[64] = ""; /* "" for the last n: without a limit all tasks are run */
+        char most[64] = ""; /* stays empty for the largest n, because without a limit all tasks are run */
         if (n < json_array_size(right)) snprintf(most, sizeof most, "--%s-tasks %zu", name, n);
         fr_command c = fr_command_ok("perplexity " DEMO "-t 1 --%s %s -f " TASKS "/%s", name, most, kinds[_i].file);
         long now = 0;

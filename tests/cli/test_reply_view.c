@@ -1,4 +1,4 @@
-/* Tests tools/cli/reply_view, which shows the reasoning, the content and the calls of a reply in a chat. */
+/* Tests tools/cli/reply_view, which splits the reply of a chat into reasoning, content and calls, and shows them. */
 /* suite: links=command */
 #include <check.h>
 #include <stdio.h>
@@ -17,13 +17,13 @@ static fr_tokenizer *open_gemma(void) {
 }
 
 typedef struct shown {
-    char *text; /* text with escape sequences, as a terminal would get it */
+    char *text; /* the text with escape sequences, as a terminal would get it */
     char *said; /* the reply's content */
     json_t *rest;
     bool stopped;
 } shown;
 
-/* Shows a reply, in whose text the marks become control tokens. */
+/* Shows a reply. The marks in its text are turned into control tokens. */
 static shown show(const char *reply, bool dim, const char *stop) {
     shown s = {.rest = json_object()};
     size_t size, count;
@@ -36,7 +36,7 @@ static shown show(const char *reply, bool dim, const char *stop) {
     int32_t *ids;
     ck_assert_int_eq(fr_tokenize(tokenizer, reply, strlen(reply), false, true, &ids, &count), FR_OK);
     ck_assert_int_eq(fr_reply_view_open(&view, tokenizer, settings, &prompt, &text), 0);
-    ck_assert(!view.screen.dim); /* no dim text, because a file is not a terminal */
+    ck_assert(!view.screen.dim); /* nothing is dim, because a file is not a terminal */
     view.screen.dim = dim;
     for (size_t i = 0; i < count && !s.stopped; i++)
         ck_assert_int_eq(fr_reply_view_feed(&view, ids[i], false, &s.stopped), FR_OK);
@@ -54,7 +54,7 @@ static shown show(const char *reply, bool dim, const char *stop) {
 
 static void check_shown(const char *reply, bool dim, const char *text, const char *said) {
     shown s = show(reply, dim, NULL);
-    char bare[512] = ""; /* the text without the escape sequences that only separate pieces of one part */
+    char bare[512] = ""; /* the text without the escape sequences that are between pieces of the same part */
     for (const char *at = s.text; *at; at++) {
         bool between = strncmp(at, "\033[0m\033[2m", 8) == 0;
         if (between)
@@ -98,7 +98,7 @@ START_TEST(dim) {
 }
 END_TEST
 
-/* A stop string ends a reply if it is in the content. In the reasoning it has no effect. */
+/* A stop string in the content must end the reply. A stop string in the reasoning must have no effect. */
 START_TEST(stops) {
     shown s = show("<|channel>thought\na stop\n<channel|>hi stop it " CALL, false, "stop");
     ck_assert(s.stopped);

@@ -1,5 +1,5 @@
-/* Tests --trace as users call it, and the verb report, which makes a page of a trace. The verb gets valid traces and
- * arbitrary bytes. */
+/* Tests --trace as users call it. Also tests the verb report, which makes a page from a trace. The verb gets valid
+ * traces and arbitrary bytes. */
 /* suite: hostile damaged native */
 #include <check.h>
 #include <ctype.h>
@@ -18,7 +18,7 @@
 #define START  "-p 'The function returns a' "
 #define TRACED DEMO DEMO_DRAFTER START "-n 60 --draft-max 3 --ignore-eos "
 
-/* The folder of the running test, and in it the paths of a trace and of the page. */
+/* The folder of the running test, and the paths of a trace and of a page in it. */
 static char folder[256], trace[300], page[300];
 
 static void make_folder(void) {
@@ -51,7 +51,7 @@ static void write_all(const char *path, const char *bytes, size_t length) {
     fclose(file);
 }
 
-/* Reads the trace file, each line of which must be a JSON object. */
+/* Reads the trace file. Each of its lines must be a JSON object. */
 static json_t *read_trace(void) {
     size_t length;
     char *bytes = read_all(trace, &length);
@@ -79,7 +79,7 @@ static void add(char *text, const char *more) {
     ck_assert_int_lt(snprintf(text + length, TEXT_ROOM - length, "%s", more), (int)(TEXT_ROOM - length));
 }
 
-/* Appends the token texts of a trace line to `text` if they belong to a reply. */
+/* If a trace line has the texts of a reply's tokens, appends them to `text`. */
 static void add_reply(char *text, const json_t *line) {
     const json_t *pieces = fr_json_get(line, "pieces");
     if (strcmp(json_string_value(fr_json_get(line, "of")), "reply") != 0) return;
@@ -202,7 +202,8 @@ static void check_fails(const char *line, int status, const char *says) {
     fr_command_free(&c);
 }
 
-/* A trace is written completely or not at all. It can't be written to standard output, which has the result. */
+/* A trace must be written completely or not at all. It can't be written to standard output, because the result is
+ * written there. */
 START_TEST(a_trace_that_can_not_be_written_is_an_error) {
     make_folder();
     char line[512];
@@ -218,7 +219,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ pages */
 
-/* Checks that every tag that opens is closed, in the right order. */
+/* Checks that every tag that opens is closed, and that tags are closed in the right order. */
 static void check_balanced(const char *html) {
     static const char *const alone[] = {"meta", "br", "!DOCTYPE"};
     char open[64][16];
@@ -243,7 +244,7 @@ static void check_balanced(const char *html) {
     ck_assert_uint_eq(depth, 0);
 }
 
-/* Checks that the page loads nothing from elsewhere and has no script. */
+/* Checks that the page has no script and loads nothing from other places. */
 static void check_alone(const char *html) {
     static const char *const banned[] = {"http:", "https:",  "src=", "href=",       "@import", "url(",    "<script",
                                          "<link", "<iframe", "<img", "javascript:", " onload", " onerror"};
@@ -287,7 +288,7 @@ static char *make_page(const char *options) {
     return html;
 }
 
-/* The page of a real run has its plots, figures and text. */
+/* The page of a real run must have its plots, figures and text. */
 START_TEST(a_page_shows_the_run) {
     make_folder();
     fr_command c = fr_command_ok("generate " TRACED "--output json --trace %s", trace);
@@ -387,7 +388,8 @@ static const given refused[] = {
     {BEGIN STATS("[]"), "line 2: stats: "},
 };
 
-/* Each of these traces must give one error line, with the number of its wrong line, and no page. */
+/* Each of these traces must give one error line, which has the number of the wrong line of the trace. There must be no
+ * page. */
 START_TEST(bad_traces_are_refused) {
     char line[700];
     const given *g = &refused[_i];
@@ -425,7 +427,7 @@ static const given drawn[] = {
     {BEGIN ROUND TEXT("reply", "[\"only one\"]") TEXT("reply", "[]"), "only one"},
 };
 
-/* These traces are unusual but must be accepted. Some have fields that later versions might add, and one is that of an
+/* These traces are unusual but must be accepted. Some have fields that later versions might add. One is the trace of an
  * interrupted run. */
 START_TEST(odd_traces_are_drawn) {
     make_folder();
@@ -446,7 +448,7 @@ START_TEST(a_line_that_is_not_complete_is_remarked_on) {
 }
 END_TEST
 
-/* The trace has one line of several megabytes, and more tokens than a page shows. */
+/* The trace has one line of several megabytes. It has more tokens than a page shows. */
 START_TEST(a_huge_trace_gives_a_page_of_some_size) {
     enum { LONG = 3 << 20, ROUNDS = 30000 };
     make_folder();
@@ -465,7 +467,7 @@ START_TEST(a_huge_trace_gives_a_page_of_some_size) {
 }
 END_TEST
 
-/* Changes, removes and doubles bytes of a real trace. Each result must give a complete page or one error line. */
+/* Changes, removes and duplicates bytes of a real trace. Each result must give a complete page or one error line. */
 START_TEST(damaged_traces_are_refused_or_drawn) {
     make_folder();
     fr_command made = fr_command_ok("generate " DEMO DEMO_DRAFTER START "-n 12 --ignore-eos --trace %s", trace), c;

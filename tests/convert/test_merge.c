@@ -1,6 +1,6 @@
-/* Tests that quantize merges LoRA adapters into the matrices that it writes. Logits and texts must be those of peft,
- * and tensors those of peft's merge_and_unload (tests/references/adapters.py). Scales are applied and types chosen in
- * the right order. An adapter that can't be merged is refused. */
+/* Tests that quantize merges LoRA adapters into the matrices that it writes. Logits and texts must be those of peft.
+ * Tensors must be those of peft's merge_and_unload (tests/references/adapters.py). Scaled adapters must be added
+ * before the matrix is converted to its type. An adapter that can't be merged must be refused. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ START_TEST(the_logits_are_pefts) {
 }
 END_TEST
 
-/* The compared matrices are ones whose rows keep their order in GGUF. */
+/* Only matrices whose rows keep their order in GGUF are compared. */
 START_TEST(the_tensors_are_pefts) {
     static const char *const names[][2] = {{"blk.0.attn_v.weight", "v_proj"}, {"blk.0.ffn_down.weight", "down_proj"}};
     static const char *const adapter = ADAPTERS "llama";
@@ -141,8 +141,8 @@ static char *read_whole(const char *name, size_t *size) {
     return bytes;
 }
 
-/* Compares the second halves of two files. The second half of each file has only data of tensors. The keys are in the
- * first half, and may be in another order. */
+/* Compares the second halves of two files. These halves have only data of tensors. The keys are in the first halves,
+ * and their order may differ. */
 static void compare_tails(const char *first, const char *second) {
     size_t sizes[2];
     char *a = read_whole(first, &sizes[0]), *b = read_whole(second, &sizes[1]);
@@ -152,7 +152,8 @@ static void compare_tails(const char *first, const char *second) {
     free(b);
 }
 
-/* The scaled adapters are all added before the matrix is converted to its type, even if it has that type already. */
+/* All adapters are added with their scales before the matrix is converted to its type. This is so even if the matrix
+ * already has that type. */
 START_TEST(the_type_comes_last) {
     static const char *const adapters[] = {ADAPTERS "llama", ADAPTERS "llama-other"};
     static const double scales[] = {0.5, -2};
@@ -190,7 +191,8 @@ START_TEST(what_can_not_be_merged_is_refused) {
     ck_assert_int_eq(write_merged(MODELS "qwen3-odd", "f32", &llama, (const double[]){1}, 1, path), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "adapters/llama/adapter_model.safetensors: tensor"));
     ck_assert_int_eq(write_merged(MODELS "gemma4-e/assistant", "f32", &llama, (const double[]){1}, 1, path), FR_USAGE);
-    /* a model without a head uses its embedding table as the head, so an adapter of the head can't be merged */
+    /* If a model has no head of its own, it uses its embedding table as the head. Then an adapter of the head can't be
+     * merged */
     char folder[] = "/tmp/forerun-adapter-XXXXXX", file[128], head[512];
     ck_assert_ptr_nonnull(mkdtemp(folder));
     fr_checkpoint files;

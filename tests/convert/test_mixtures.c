@@ -1,9 +1,9 @@
-/* Tests which type quantize gives each tensor: it must be the type that llama-quantize gives, for each of its
- * mixtures, for each layer and with each option.
+/* Tests which type quantize gives each tensor. It must be the type that llama-quantize gives, for each of
+ * llama-quantize's mixtures (sets of types), for each layer and with each option.
  *
  * tests/data/mixtures.json has what llama-quantize reports for a model of 28 layers
- * (tests/references/quantize_mixtures.py): names and row lengths of the matrices, and their types by mixture and
- * options. */
+ * (tests/references/quantize_mixtures.py): names and row lengths of the matrices, and their types for each mixture and
+ * each set of options. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* Tests drafters that are packed together with their target: an MTP layer in a file of its own, and EAGLE-3. The
- * packed file must give the same drafts as the unpacked files, bit for bit.
+/* Tests drafters that are packed together with their target. They are an MTP layer in a file of its own, and EAGLE-3.
+ * The packed file must give the same drafts as the unpacked files, bit for bit.
  *
- * The MTP layer's file is cut out of a complete one. It has the tensors that llama.cpp's converter writes with --mtp:
+ * The MTP layer's file is cut out of a complete file. It has the tensors that llama.cpp's converter writes with --mtp:
  * the layer's block, the embedding table, the norm and the head. */
 #include <check.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static FILE *create(const char *path) {
     return out;
 }
 
-/* Quantizes a model. beside: a drafter to be written into the same file, or NULL. */
+/* Quantizes a model. beside: a drafter that is written into the same file; NULL: there is none. */
 static void quantize(const char *path, const char *beside, const char *to) {
     FILE *out = create(to);
     require(fr_lab_quantize(path, &(fr_lab_quantization){.type = "q8_0", .pure = true, .drafter = beside}, NULL, out));

@@ -1,8 +1,8 @@
-/* Tests that packed files give the same logits as the unpacked ones. The targets have matrices whose number of rows is
- * no multiple of a tile's. The assistants have a head that is packed in the order of its clusters.
+/* Tests that packed files give the same logits as unpacked files. The number of rows of the targets' matrices is not a
+ * multiple of the number of rows of a tile. The assistants have a head that is packed in the order of its clusters.
  *
  * The library's own quantizer and packer make the models. The draft logits of an assistant with clusters are compared
- * with those of the same weights in a file that declares no clusters. */
+ * with the logits of the same weights in a file that declares no clusters. */
 /* suite: quick hostile threads */
 #include <check.h>
 #include <math.h>
@@ -53,15 +53,15 @@ static void write_bytes(const char *path, const void *bytes, size_t size) {
     ck_assert(out && fwrite(bytes, 1, size, out) == size && fclose(out) == 0);
 }
 
-/* Returns the address of the byte that comes `distance` bytes after the end of `text`. The text must occur only once
- * in the file. */
+/* Returns the address of the byte that is `distance` bytes after the end of `text` in the file. The file must contain
+ * the text exactly once. */
 static uint8_t *behind(uint8_t *bytes, size_t size, const char *text, size_t distance) {
     uint8_t *at = memmem(bytes, size, text, strlen(text));
     ck_assert_ptr_nonnull(at);
     return at + strlen(text) + distance;
 }
 
-/* Copies the drafter to a file that declares no clusters, so that its head scores every id. */
+/* Copies the drafter to a file that declares no clusters. Then the drafter's head scores every id. */
 static void write_whole(const char *from, const char *to) {
     size_t size;
     uint8_t *bytes = read_bytes(from, &size), *flag = behind(bytes, size, CLUSTERED, 4);
@@ -75,7 +75,7 @@ static size_t offset_of(const json_t *tensor, size_t i) {
     return (size_t)json_integer_value(json_array_get(json_object_get(tensor, "data_offsets"), i));
 }
 
-/* Writes the assistant with twice as many clusters: each centroid occurs twice, so a cluster has 8 ids, half a
+/* Writes the assistant with twice as many clusters. Each centroid occurs twice, so a cluster has 8 ids, which is half a
  * tile. */
 static void write_finer(const char *to) {
     char path[192], command[512];
@@ -139,7 +139,7 @@ static fr_options *options_of(bool mapped, int threads) {
     return options;
 }
 
-/* Returns the logits of STEPS drafts after the prompt, or without a drafter the logits of the prompt. */
+/* Returns the logits of STEPS drafts after the prompt. Without a drafter, returns the logits of the prompt. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
     fr_session *session;
     size_t count = (drafter ? STEPS : PROMPT) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
@@ -173,8 +173,8 @@ static fr_rows target_logits(const char *path, bool mapped, int threads) {
     return all;
 }
 
-/* Compares only the first draft. The whole head may choose a draft that is in none of the best clusters, and all later
- * logits would follow from it. */
+/* Compares only the first draft. The whole head may choose a draft that is in none of the best clusters. All later
+ * logits depend on that draft. */
 static void expect_scores_of_whole_head(const fr_rows *got, const fr_rows *all, size_t vocab, size_t candidates) {
     size_t scored = 0;
     for (size_t id = 0; id < vocab; id++) {
@@ -206,8 +206,8 @@ static void compare(const char *assistant, const char *type, size_t candidates) 
     fr_model_close(model);
 }
 
-/* Moves the head's rows far away from the beginning of the file. The beginning is read together with the header, so
- * the rows would otherwise already be in memory. */
+/* Moves the head's rows far away from the beginning of the file. The beginning is read together with the header. Rows
+ * there would already be in memory. */
 static void move_head_away(const char *path) {
     enum { AWAY = 4 << 20 };
     fr_checkpoint files;
@@ -221,7 +221,8 @@ static void move_head_away(const char *path) {
     memcpy(moved, bytes, size);
     memcpy(moved + AWAY + at, bytes + at, length);
     memset(moved + at, 0, length);
-    /* the \0 is the last byte of the length before the name; without it, longer names with this ending would match */
+    /* The \0 is the last byte of the name's length, which comes before the name. Without it, longer names with this
+     * ending would be found too */
     static const char name[] = "\0token_embd.weight";
     uint8_t *entry = memmem(moved, size, name, sizeof name - 1);
     ck_assert_ptr_nonnull(entry);
@@ -265,8 +266,8 @@ START_TEST(clusters_of_half_tiles) {
 }
 END_TEST
 
-/* A packed drafter has a key with the name of the tensor that is sorted by clusters. The drafter is refused in three
- * cases: the key is missing, it names another tensor, or it contradicts the configuration. */
+/* A packed drafter has a key with the name of the tensor that is sorted by clusters. The drafter must be refused in
+ * three cases: if the key is missing, if it names another tensor, or if it contradicts the configuration. */
 START_TEST(wrong_marks) {
     static const struct {
         const char *text;
@@ -274,7 +275,7 @@ START_TEST(wrong_marks) {
         char byte;
         const char *words;
     } damages[] = {
-        {SORTED, 0, 9, NULL}, /* gives the key's value another type, so the rest of the header can't be read */
+        {SORTED, 0, 9, NULL}, /* this gives the key's value another type, so the rest of the header can't be read */
         {"forerun.sorted_tenso", 0, 'x', "nothing says in which order: pack the drafter again"},
         {SORTED, 12, 'x', "nothing says in which order: pack the drafter again"},
         {CLUSTERED, 4, 0, "is packed in the order of clusters, which the configuration doesn't have"},

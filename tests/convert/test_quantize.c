@@ -1,8 +1,9 @@
-/* Tests the writer of GGUF files, and forerun quantize, whose keys, tensors and types must be those of llama.cpp.
+/* Tests the writer of GGUF files, and forerun quantize. The keys, tensors and types that quantize writes must be those
+ * of llama.cpp.
  *
  * tests/data/gguf_lists.json has the keys, tensors and types that llama.cpp's converter and llama-quantize write for
- * the same folders (tests/references/gguf_lists.py). The library's own reader, which has its own tests, reads the
- * files back. */
+ * the same folders (tests/references/gguf_lists.py). The library's own reader reads the files back. Other suites test
+ * this reader. */
 /* suite: hostile damaged threads native */
 #include <check.h>
 #include <dirent.h>
@@ -65,7 +66,7 @@ static fr_checkpoint open_model(const char *path) {
     return files;
 }
 
-/* Runs forerun quantize on a model and returns the path of the file in the folder. */
+/* Runs forerun quantize on a model. Returns the path of the file, which is in the test's folder. */
 static const char *quantized(const char *model, const char *options, const char *name) {
     const char *path = in_folder(name);
     fr_command c = fr_command_ok("quantize -m %s %s -o %s", model, options, path);
@@ -123,7 +124,7 @@ static void check_every_kind(const fr_gguf *gguf) {
     ck_assert(fr_gguf_f32(fr_gguf_find(gguf, "reals"), 0) < -1.9F);
 }
 
-/* Declares tensors whose sizes are no multiples of the alignment. Their data are written in pieces later. */
+/* Declares tensors whose sizes are not multiples of the alignment. Their data are written in pieces later. */
 static void put_tensors(fr_gguf_writer *writer) {
     fr_gguf_put_tensor(writer, "first", FR_F32, false, 1, (uint64_t[]){3});
     fr_gguf_put_tensor(writer, "second", FR_Q8_0, false, 2, (uint64_t[]){5, 64});
@@ -184,8 +185,9 @@ START_TEST(writer_counts) {
     fr_gguf_writer_open(&writer, out, "made");
     put_tensors(&writer);
     ck_assert_int_eq(fr_gguf_write_header(&writer), FR_OK);
-    ck_assert_int_eq(fr_gguf_write_end(&writer), FR_USAGE);             /* data are missing */
-    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 16), FR_USAGE); /* the first tensor has 12 bytes, not 16 */
+    ck_assert_int_eq(fr_gguf_write_end(&writer), FR_USAGE); /* data are missing */
+    /* the first tensor has 12 bytes, but 16 are given */
+    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 16), FR_USAGE);
     ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 12), FR_USAGE); /* after an error every call fails */
     fr_gguf_writer_close(&writer);
     fclose(out);
@@ -286,7 +288,8 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
         ck_assert_msg(got && got->type == expected->type && got->dims == expected->dims &&
                           memcmp(got->shape, expected->shape, got->dims * sizeof *got->shape) == 0,
                       "tensor %s", expected->name);
-        /* the converter calculates the rotary factors in another order of operations, so their last bits may differ */
+        /* The converter computes the rotary factors with its operations in another order, so their last bits may
+         * differ */
         if (strcmp(expected->name, "rope_freqs.weight") == 0)
             for (size_t v = 0; v < expected->shape[0]; v++)
                 ck_assert(fabs((double)((const float *)got->data)[v] / (double)((const float *)expected->data)[v] - 1) <
@@ -296,7 +299,7 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
     }
 }
 
-/* Compares the keys, except for the names, which llama.cpp changes. */
+/* Compares the keys. Names are left out, because llama.cpp changes them. */
 static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     for (size_t i = 0; i < theirs->count; i++) {
         const fr_gguf_value *expected = &theirs->values[i];
@@ -310,8 +313,8 @@ static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     }
 }
 
-/* Compares the files with those that llama.cpp made from the same folders: tensors and keys, and also the values,
- * except in files that llama.cpp's quantizer rounded. */
+/* Compares the files with those that llama.cpp made from the same folders. Tensors and keys must be equal. The values
+ * must be equal too, except in files that llama.cpp's quantizer has rounded. */
 START_TEST(files_as_llama_cpp_writes_them) {
     static const struct {
         const char *folder, *file, *options;
@@ -351,7 +354,7 @@ static void check_text_key(const fr_gguf *gguf, const char *key, const char *exp
     ck_assert_msg(text.length == strlen(expected) && memcmp(text.bytes, expected, text.length) == 0, "key %s", key);
 }
 
-/* The folder has several named chat templates, the first of them for conversations with tools. */
+/* The folder has several chat templates with names. The first is for conversations with tools. */
 START_TEST(named_templates) {
     make_folder();
     link_file("config.json");
@@ -384,7 +387,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
-/* Checks that the tensor `name` in the GGUF file is the folder's tensor `published`, encoded in the file's type. */
+/* Checks a tensor of the GGUF file. `name` must be the folder's tensor `published`, encoded in the file's type. */
 static void check_numbers(const fr_checkpoint *gguf, const fr_checkpoint *source, const char *name,
                           const char *published) {
     const fr_tensor *made = fr_tensors_find(&gguf->tensors, name), *from = fr_tensors_find(&source->tensors, published);
@@ -422,8 +425,8 @@ START_TEST(numbers_of_a_target) {
 }
 END_TEST
 
-/* The assistant's file follows the llama.cpp fork that supports its centroid head. The folder's 64-bit ids become
- * 32-bit ids. */
+/* The assistant's file has the form of the llama.cpp fork that supports its centroid head. The folder's 64-bit ids must
+ * become 32-bit ids. */
 START_TEST(numbers_of_an_assistant) {
     make_folder();
     fr_checkpoint source = open_model(FOLDER "/assistant"), made;
@@ -447,7 +450,7 @@ START_TEST(numbers_of_an_assistant) {
 }
 END_TEST
 
-/* Converting to bf16 loses no bit, so the folder and the file must give the same text. */
+/* Converting to bf16 loses no bits, so the folder and the file must give the same text. */
 START_TEST(same_text) {
     make_folder();
     const char *target = quantized(FOLDER, "--type bf16", "target.gguf");
@@ -479,7 +482,8 @@ START_TEST(from_gguf) {
     }
     fr_checkpoint_close(&a);
     fr_checkpoint_close(&b);
-    c = fr_command_ok(line, direct, "q8_0", second); /* quantizing a file that is quantized already gives a warning */
+    /* if a file is already quantized, quantizing it again must give a warning */
+    c = fr_command_ok(line, direct, "q8_0", second);
     ck_assert_ptr_nonnull(strstr(c.err, "quantized before"));
     fr_command_free(&c);
     remove_folder();
@@ -509,7 +513,7 @@ START_TEST(overrides_and_pure) {
 }
 END_TEST
 
-/* llama.cpp's names of types, in upper or lower case, give the same files as forerun's names. */
+/* llama.cpp's names of types, in upper or lower case, must give the same files as forerun's names. */
 START_TEST(names_of_llama_cpp) {
     static const char *const names[][2] = {{"Q4_K_M", "q4_k"}, {"q5_k_m", "q5_k"},   {"Q8_0", "q8_0"},
                                            {"F32", "f32"},     {"IQ4_NL", "iq4_nl"}, {"Bf16", "bf16"}};
@@ -526,8 +530,9 @@ START_TEST(names_of_llama_cpp) {
 }
 END_TEST
 
-/* The small ("S") mixtures store fewer tensors with more bits than the "M" ones: Q4_K_S does so for the value matrices
- * of the first four layers, Q5_K_S for none. */
+/* Each mixture of types has a small form ("S") and a medium form ("M"). The small form stores fewer tensors with more
+ * bits. Q4_K_S stores the value matrices of the first four layers with more bits, and Q5_K_S stores none with more
+ * bits. */
 START_TEST(smaller_mixtures) {
     make_folder();
     fr_checkpoint files = open_model(quantized(FOLDER, "--type Q4_K_S", "small.gguf"));
@@ -547,7 +552,7 @@ START_TEST(smaller_mixtures) {
 }
 END_TEST
 
-/* In GGUF a vision encoder is in a file of its own, so quantize leaves it out and says so. */
+/* In GGUF a vision encoder is in a file of its own. So quantize leaves it out of the model's file, and must say so. */
 START_TEST(a_tower_that_is_left_out_is_said) {
     static const struct {
         const char *model, *words;
@@ -561,9 +566,9 @@ START_TEST(a_tower_that_is_left_out_is_said) {
 }
 END_TEST
 
-/* The names and types of the keys are those of gguf-py (constants.py, metadata.py), which reads the settings from the
- * same folders. A value that no sampler accepts, such as a top_k of -1, is left out. The file must recommend the same
- * settings as the folder. */
+/* gguf-py reads the settings from the same folders, and the names and types of the keys must be those of gguf-py
+ * (constants.py, metadata.py). A value that no sampler accepts, such as a top_k of -1, must be left out. The file must
+ * recommend the same settings as the folder. */
 START_TEST(sampling_settings_are_written) {
     static const struct {
         const char *key;
@@ -623,11 +628,11 @@ START_TEST(sampling_settings_are_written) {
 }
 END_TEST
 
-/* A setting that is not a number gives an error that names the setting. Numbers that no sampler accepts, and an
- * invalid order of samplers, are left out of the file. */
+/* A setting that is not a number must give an error that names the setting. Numbers that no sampler accepts must be
+ * left out of the file. An invalid order of samplers must be left out too. */
 START_TEST(sampling_settings_may_be_anything) {
     static const struct {
-        const char *said, *error; /* error NULL: the setting is left out */
+        const char *said, *error; /* error: NULL if the setting is left out instead of causing an error */
     } cases[] = {{"{\"min_p\": \"0.1\"}", "\"min_p\""},
                  {"{\"repetition_penalty\": [1.1]}", "\"repetition_penalty\""},
                  {"{\"mirostat\": {}}", "\"mirostat\""},
@@ -666,8 +671,8 @@ START_TEST(sampling_settings_may_be_anything) {
 }
 END_TEST
 
-/* A file of the folder that can't be read, such as a broken link, must give an error. It must not be left out
- * silently. */
+/* If a file of the folder can't be read, for example because it is a broken link, there must be an error. The file must
+ * not be left out silently. */
 START_TEST(parts_that_can_not_be_read_are_said) {
     static const char *const parts[] = {
         "config.json",         "generation_config.json", "tokenizer.json",          "tokenizer_config.json",
@@ -692,9 +697,9 @@ START_TEST(parts_that_can_not_be_read_are_said) {
 }
 END_TEST
 
-/* A row of Q4_K has a multiple of 256 values, which the fixture's rows don't have. So in a pure file these matrices
- * get another type, and one line says how many matrices they are, their types and their bytes. The line is absent if
- * all rows fit, and with --quiet. */
+/* A row of Q4_K must have a multiple of 256 values, but the fixture's rows have other lengths. So in a pure file these
+ * matrices get another type. One line must say how many matrices these are, and their types and bytes. If all rows fit,
+ * or with --quiet, there must be no such line. */
 START_TEST(types_that_rows_do_not_fill_are_said) {
     make_folder();
     const char *path = in_folder("pure.gguf");
@@ -756,8 +761,8 @@ static void count_warnings(void *context, fr_log_level level, const char *line) 
     *(size_t *)context += level == FR_LOG_WARN;
 }
 
-/* The library's call must write the same file as the command and log the same lines. The call may replace a file that
- * exists. The new file then has the permissions of the old one. */
+/* The library's call must write the same file as the command and log the same lines. It may replace an existing file.
+ * The new file must then have the permissions of the old one. */
 START_TEST(the_call_writes_the_commands_file) {
     make_folder();
     const char *expected =
@@ -829,7 +834,8 @@ START_TEST(wrong_usage) {
     check_refused(2, "a(b", "quantize -m " FOLDER " --type q4_0 --tensor-type 'a(b=q8_0' -o /dev/null");
     check_refused(2, "pattern attn_w decides no matrix's type",
                   "quantize -m " FOLDER " --type q4_0 --tensor-type attn_w=q8_0 -o /dev/null");
-    check_refused(2, "pattern attn_v decides no matrix's type", /* an earlier pattern matches the same matrices */
+    /* an earlier pattern matches the same matrices, so this pattern has no effect */
+    check_refused(2, "pattern attn_v decides no matrix's type",
                   "quantize -m " FOLDER " --type q4_0 --tensor-type attn=q8_0 --tensor-type attn_v=f16 -o /dev/null");
     check_refused(2, "pattern norm decides no matrix's type", /* norms are not matrices */
                   "quantize -m " FOLDER " --type q4_0 --tensor-type norm=q8_0 -o /dev/null");
@@ -904,8 +910,8 @@ START_TEST(bad_models) {
 }
 END_TEST
 
-/* The folder has an MTP layer that its configuration doesn't declare, so GGUF has no name for the layer's tensors.
- * Leaving them out silently would lose them, so the folder is refused. */
+/* The folder has an MTP layer that its configuration doesn't declare. So GGUF has no name for the layer's tensors. If
+ * they were left out silently, they would be lost. So the folder must be refused. */
 START_TEST(a_tensor_without_a_name) {
     char line[512];
     make_folder();
@@ -930,8 +936,8 @@ static void change_json(const char *name, const char *key, json_t *value) {
     json_decref(root);
 }
 
-/* The tokenizer splits texts differently from Llama 3's, but the pre-tokenizer's name in the GGUF file would be Llama
- * 3's. So the folder is refused. */
+/* The tokenizer splits texts in another way than Llama 3's. But the GGUF file would have the name of Llama 3's
+ * pre-tokenizer. So the folder must be refused. */
 START_TEST(a_tokenizer_of_another_kind) {
     char line[512];
     make_folder();
@@ -947,7 +953,8 @@ START_TEST(a_tokenizer_of_another_kind) {
 }
 END_TEST
 
-/* Checks that the GGUF file names this pre-tokenizer, and that it tokenizes a text as the folder does. */
+/* Checks that the GGUF file names this pre-tokenizer, and that the file and the folder tokenize a text in the same
+ * way. */
 static void check_written_kind(const char *name) {
     fr_text pre;
     fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
@@ -966,8 +973,8 @@ static const struct {
     bool digits;
 } other_kinds[] = {{"smollm", NULL, true}, {"gpt-2", NULL, false}, {"olmo", "NFC", false}, {"command-r", "NFC", true}};
 
-/* The model's architecture is Llama's, but its tokenizer splits texts as another family does. The file must name that
- * family's pre-tokenizer. */
+/* The model's architecture is Llama's, but its tokenizer splits texts as that of another family does. The file must
+ * name that family's pre-tokenizer. */
 START_TEST(a_tokenizer_that_another_kind_has) {
     make_folder();
     copy_model(MODELS "llama");
@@ -987,7 +994,7 @@ START_TEST(a_tokenizer_that_another_kind_has) {
 }
 END_TEST
 
-/* Gemma 4's tokenizer does not split texts at spaces. llama.cpp has a name ("gemma4") for such a pre-tokenizer. */
+/* Gemma 4's tokenizer does not split texts at spaces. llama.cpp's name for such a pre-tokenizer is "gemma4". */
 START_TEST(a_tokenizer_of_spaces) {
     make_folder();
     copy_model(MODELS "llama");
@@ -998,8 +1005,8 @@ START_TEST(a_tokenizer_of_spaces) {
 }
 END_TEST
 
-/* tokenizer.json has no rule that adds <bos>, as in DeepSeek-V3's published folder. The flag add_bos_token in
- * tokenizer_config.json decides. */
+/* tokenizer.json has no rule that adds <bos>. DeepSeek-V3's published folder has none either. The flag add_bos_token in
+ * tokenizer_config.json must decide. */
 START_TEST(begin_that_the_config_adds) {
     make_folder();
     copy_model("tests/data/deepseek-v3");

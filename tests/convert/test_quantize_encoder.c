@@ -1,5 +1,5 @@
-/* Tests quantize on text encoders. The file that it writes from a folder must be that of llama.cpp's converter, and
- * must give the same vectors as the folder.
+/* Tests quantize on text encoders. The file that it writes from a folder must equal the file of llama.cpp's converter.
+ * It must give the same vectors as the folder.
  *
  * tests/data/encoders/gguf has files in float32 that the converter wrote from some of the folders
  * (tests/references/encoders_gguf.py). */
@@ -50,8 +50,8 @@ static fr_checkpoint open_file(const char *path) {
     return files;
 }
 
-/* Returns true for a key of the converter's file that our file need not have: names, keys that repeat another key, and
- * the pre-tokenizer's name, which llama.cpp needs only for byte-level tokenizers. */
+/* The converter's file has keys that forerun's file may lack, and this function returns true for them. They are names,
+ * keys that repeat another key, and the pre-tokenizer's name, which llama.cpp needs only for byte-level tokenizers. */
 static bool is_left_out(const char *key) {
     static const char *const words[] = {"general.name",
                                         "general.size_label",
@@ -68,7 +68,8 @@ static bool is_left_out(const char *key) {
     return false;
 }
 
-/* Compares the converter's tensor with ours. Ours may be in several tensors, whose rows follow each other. */
+/* Compares a tensor of the converter with forerun's. In forerun's file the same rows may be in several tensors, one
+ * after the other. */
 static void compare_tensor(const fr_checkpoint *own, const fr_tensor *expected) {
     static const char *const parts[] = {"attn_q", "attn_k", "attn_v"};
     const char *fused = strstr(expected->name, "attn_qkv");
@@ -128,8 +129,8 @@ static void make_rows(const char *path, float *rows) {
     fr_model_close(model);
 }
 
-/* The file in float32 must give the same bits as the folder. The file in eight bits may differ by 0.1 in each value;
- * the vectors have length 1. */
+/* The file in float32 must give the same bits as the folder. With the file in eight bits, each value may differ by 0.1.
+ * The vectors have length 1. */
 START_TEST(rows_are_those_of_the_folder) {
     float expected[3 * WIDTH] = {0}, got[3 * WIDTH] = {0};
     char path[128];
@@ -162,8 +163,8 @@ static void make_scores(const char *path, float *scores) {
     fr_model_close(model);
 }
 
-/* A cross-encoder scores pairs of texts. Its file must have the classifier with the pooler before it. The two texts of
- * a pair must be joined as they are for the folder. */
+/* A cross-encoder scores pairs of texts. Its file must have the classifier, and the pooler that comes before the
+ * classifier. The two texts of a pair must be joined in the same way as with the folder. */
 START_TEST(scores_are_those_of_the_folder) {
     static const char *const names[] = {"cross-bert", "cross-modernbert"};
     float expected[3], got[3];
@@ -177,7 +178,8 @@ START_TEST(scores_are_those_of_the_folder) {
 }
 END_TEST
 
-/* A tokenizer may give no token types: then the second text of a pair has those of the first one, in the file too. */
+/* If a tokenizer gives no token types, the second text of a pair has the same types as the first one. With the file it
+ * must be the same. */
 START_TEST(files_give_no_types_that_the_folder_lacks) {
     float expected[3], got[3], typed[3];
     fr_changed_folder folder;
@@ -195,8 +197,8 @@ START_TEST(files_give_no_types_that_the_folder_lacks) {
 }
 END_TEST
 
-/* Makes a folder of XLM-RoBERTa's kind. Its tokenizer changes texts as the published tokenizers do, by SentencePiece's
- * map of characters, and then splits them into words. The other files and the vocabulary are those of
+/* Makes a folder of XLM-RoBERTa's kind. Its tokenizer first replaces characters by SentencePiece's map, as the
+ * published tokenizers do, and then splits the text into words. The other files and the vocabulary are those of
  * cross-xlm-roberta. */
 static void make_unigram_folder(char *folder) {
     static const char *const files[] = {"config.json", "tokenizer_config.json", "model.safetensors"};
@@ -231,7 +233,8 @@ static void remove_unigram_folder(const char *folder) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Wide letters, a ligature and runs of blanks must become the same ids, by the map of characters in the file. */
+/* The text has wide letters, a ligature and runs of blanks. With the map of characters in the file they must become the
+ * same ids as with the folder. */
 START_TEST(unigram_tokenizers_are_written) {
     static const char text[] = "\xef\xbc\xb4he   sea \xef\xac\x81  house <mask> \xc3\xa9 x";
     float expected[3], got[3];
@@ -269,8 +272,8 @@ static void encode_pair(const char *path, fr_embedder_text *pair) {
     fr_model_close(model);
 }
 
-/* The file does not say how two texts are joined, so its reader must know it: RoBERTa has two separators between them,
- * and BERT gives the second text another token type. */
+/* The file does not say how two texts are joined, so its reader must know this for each kind of model. RoBERTa puts two
+ * separators between the texts. BERT gives the second text another token type. */
 START_TEST(pairs_are_those_of_the_folder) {
     static const char *const names[] = {"roberta", "cross-bert"};
     fr_embedder_text expected, got;
@@ -288,8 +291,8 @@ START_TEST(pairs_are_those_of_the_folder) {
 }
 END_TEST
 
-/* These folders need something that llama.cpp's files can't express. `word` is the part of the error line that says
- * what. */
+/* Each of these folders needs something that llama.cpp's files can't express. The error line must contain `word`, which
+ * says what that is. */
 static const struct {
     const char *name, *word;
 } refused[] = {{"cross-xlm-roberta", "tokenizer"},
@@ -306,7 +309,8 @@ START_TEST(what_files_cannot_say_is_refused) {
 }
 END_TEST
 
-/* The bias of a mixture's experts has no tensor in GGUF, so a folder in which it counts is refused. */
+/* GGUF has no tensor for the bias of a mixture's experts. So a folder in which this bias is not zero must be
+ * refused. */
 START_TEST(a_bias_of_experts_is_refused) {
     fr_changed_folder folder;
     fr_changed_folder_make(&folder, ENCODERS "nomic-moe", "{}");

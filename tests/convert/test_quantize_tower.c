@@ -1,8 +1,8 @@
-/* Tests quantize on vision encoders. The file that it writes beside a text model must be the mmproj file of
- * llama.cpp's converter.
+/* Tests quantize on vision encoders. quantize writes such an encoder to a file in the folder of the text model's file.
+ * It must be the mmproj file that llama.cpp's converter writes.
  *
- * The folders in tests/data/vision, and tests/data/glm-ocr, have the mmproj files that the converter made of them with
- * --outtype bf16. */
+ * The folders in tests/data/vision, and tests/data/glm-ocr, have the mmproj files that the converter made from them
+ * with --outtype bf16. */
 /* suite: hostile threads */
 #include <check.h>
 #include <jansson.h>
@@ -61,8 +61,8 @@ static void remove_folder(void) {
     ck_assert_msg(rmdir(folder) == 0, "a file is left");
 }
 
-/* Writes a vision encoder as a file of this type. The vision encoder is read from a model's folder, or from a file
- * that has only the encoder. */
+/* Writes a vision encoder as a file of this type. The encoder is read from a model's folder, or from a file that has
+ * only the encoder. */
 static const char *write_tower(const char *path, bool tower, const char *type, const char *name) {
     const fr_lab_quantization how = {.type = type, .tower = tower};
     FILE *out = fopen(in_folder(name), "wb");
@@ -78,8 +78,8 @@ static fr_checkpoint open_file(const char *path) {
     return files;
 }
 
-/* Returns true for a key of the converter's file that our file need not have: names, settings of samplers, and keys of
- * an audio encoder, which is not written. */
+/* The converter's file has keys that forerun's file may lack, and this function returns true for them. They are names,
+ * settings of samplers, and keys of an audio encoder, which quantize does not write. */
 static bool is_left_out(fr_text key) {
     static const char *const words[] = {"general.name", "general.size_label", "general.sampling.", "clip.audio.",
                                         "clip.has_audio_encoder"};
@@ -92,8 +92,8 @@ START_TEST(files_are_those_of_the_converter) {
     make_folder();
     const char *path = write_tower(towers[_i].folder, true, "bf16", "tower.gguf");
     fr_checkpoint own = open_file(path), expected = open_file(towers[_i].file);
-    bool breaks = fr_tensors_find(&own.tensors, BREAK) != NULL; /* the converter writes no embedding of [IMG_BREAK] for
-                                                                 * so small a model */
+    bool breaks = fr_tensors_find(&own.tensors, BREAK) != NULL; /* for such a small model the converter does not write
+                                                                 * the embedding of [IMG_BREAK] */
     ck_assert_uint_eq(own.tensors.count, expected.tensors.count + breaks);
     for (size_t i = 0; i < expected.tensors.count; i++) {
         const fr_tensor *e = &expected.tensors.items[i], *o = fr_tensors_find(&own.tensors, e->name);
@@ -119,8 +119,8 @@ START_TEST(files_are_those_of_the_converter) {
 }
 END_TEST
 
-/* llama.cpp ends each row of patches of a Mistral picture with the embedding of [IMG_BREAK], so the file must have
- * this row of the text model's embedding table. */
+/* llama.cpp ends each row of patches of a Mistral picture with the embedding of [IMG_BREAK]. So the file must have this
+ * row of the text model's embedding table. */
 START_TEST(end_of_a_row) {
     make_folder();
     fr_checkpoint own = open_file(write_tower(VISION "mistral3", true, "f16", "tower.gguf"));
@@ -148,8 +148,8 @@ START_TEST(end_of_a_row) {
 }
 END_TEST
 
-/* llama.cpp can read some tensors only as floats, so these don't get the file's type. Quantizing the converter's file
- * must give the same tensors as quantizing the folder. */
+/* llama.cpp can read some tensors only as floats. So these tensors don't get the file's type. Quantizing the
+ * converter's file must give the same tensors as quantizing the folder. */
 START_TEST(types) {
     static const char *const words[] = {"f16", "q8_0"};
     const fr_dtype matrices[] = {FR_F16, FR_Q8_0}, patches[] = {FR_F16, FR_F32};
@@ -184,8 +184,8 @@ static bool is_there(const char *name) {
     return access(in_folder(name), F_OK) == 0;
 }
 
-/* The command writes the vision encoder's file next to the model's. Both files together must give the folder's
- * answer. */
+/* The command must write the vision encoder's file to the folder of the model's file. Both files together must give the
+ * same answer as the model's folder. */
 START_TEST(a_second_file) {
     static const char *const model = VISION "qwen3.5";
     make_folder();
@@ -219,8 +219,8 @@ START_TEST(a_second_file) {
 }
 END_TEST
 
-/* In a packed file the encoder's matrices are stored in tiles, which the kernels read directly. The answer must be the
- * same. */
+/* In a packed file the encoder's matrices are stored in tiles, which the kernels read directly. The answer must stay
+ * the same. */
 START_TEST(a_packed_tower_answers_alike) {
     make_folder();
     char ask[160] = "--image " VISION "qwen3.5/image/a.png -p What -n 6 --temp 0 --logprobs 3 --output json";
@@ -271,7 +271,7 @@ START_TEST(failures_leave_nothing) {
 }
 END_TEST
 
-/* The text model is refused because of its tokenizer, for whose added token GGUF has no form. */
+/* The text model must be refused because of its tokenizer. GGUF has no form for the tokenizer's added token. */
 START_TEST(a_refused_text_model_leaves_no_tower) {
     fr_changed_folder changed;
     char line[256];
@@ -293,8 +293,8 @@ START_TEST(a_refused_text_model_leaves_no_tower) {
 }
 END_TEST
 
-/* GGUF has no keys for these settings. So a folder that changes a setting is refused, with a line that names the
- * setting and says how to write the text model alone. */
+/* GGUF has no keys for these settings. So if a folder changes one of them, it must be refused. The error line must name
+ * the setting and say how to write the text model alone. */
 START_TEST(settings_without_a_key) {
     static const struct {
         const char *folder, *key, *value;
@@ -335,8 +335,9 @@ START_TEST(settings_without_a_key) {
 }
 END_TEST
 
-/* Gemma 4's text model says whether the rows of a picture see later ones. A GGUF file has no key for it: they do
- * without per-layer embeddings, and don't with them. */
+/* Gemma 4's text model says whether the rows of a picture attend to later rows of the picture. A GGUF file has no key
+ * for this. Its readers assume that they do if the model has no per-layer embeddings, and that they don't if it has
+ * some. */
 START_TEST(a_sight_without_a_key) {
     static const struct {
         const char *folder, *sight;
@@ -373,8 +374,8 @@ START_TEST(a_sight_without_a_key) {
 }
 END_TEST
 
-/* The embedding of [IMG_BREAK] comes from the text model's table. If the rows of this table have another width than
- * the encoder's output, the folder is refused. */
+/* The embedding of [IMG_BREAK] comes from the text model's table. If the rows of this table and the rows of the
+ * encoder's output differ in width, the folder must be refused. */
 START_TEST(a_table_of_another_shape) {
     fr_changed_folder changed;
     char path[96];

@@ -1,7 +1,7 @@
-/* Tests tokenizers whose merges become scores when a folder is written as GGUF. The file must make the ids that Hugging
- * Face's tokenizers make of the folder, and print them in the same way.
+/* Tests tokenizers with merges. When a folder is written as GGUF, the merges become scores. The file must give the same
+ * ids and the same printed texts as Hugging Face's tokenizers give for the folder.
  *
- * tests/data/tokenizers/runs.json and styles have the tokenizers and the package's results
+ * tests/data/tokenizers/runs.json and styles have the tokenizers, and the results of Hugging Face's package
  * (tests/references/tokenizer_styles.py). */
 #include <check.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 static char file[64];
 
-/* Writes a tokenizer as a GGUF file without tensors. VOCAB is larger than the number of the tokenizer's ids. */
+/* Writes a tokenizer as a GGUF file without tensors. VOCAB is larger than the number of ids that the tokenizer has. */
 static fr_status write_tokenizer(const json_t *value, const char *names) {
     static const fr_tokenizer_form form = {.model = "llama"};
     enum { VOCAB = 520 };
@@ -77,7 +77,8 @@ static void check_printed(const fr_tokenizer *tokenizer, const json_t *list, con
     free(ids);
 }
 
-/* Runs of blanks, of newlines and of tabs become tokens in an order that only the merges tell. */
+/* Runs of blanks, of newlines and of tabs become tokens. The order in which they are joined is given only by the
+ * merges. */
 START_TEST(runs) {
     static const char *const names[] = {"by-id", "by-score", "trained"};
     json_t *root = fr_load_json(TOKENIZERS "runs.json"), *texts = json_object_get(root, "texts"), *text;
@@ -94,8 +95,8 @@ START_TEST(runs) {
 }
 END_TEST
 
-/* The package finds an added token with U+2581 in texts that have this character themselves. The file's readers get
- * the token from merges alone, so such texts are left out. */
+/* If a text contains U+2581 itself, the package finds an added token with this character in it. The file's readers make
+ * the token only by merges. So such texts are left out. */
 START_TEST(styles) {
     static const char *const names[] = {"gemma", "llama2"}, *const tokens[] = {gemma_names, llama_names};
     char path[96];
@@ -125,8 +126,9 @@ static void check_refused(const json_t *value, const char *reason) {
     ck_assert_int_eq(unlink(file), 0);
 }
 
-/* Without its merges a token is still in the vocabulary. If two tokens that may be neighbours make its text, a reader
- * that has scores would join them. */
+/* If scores can't express what a tokenizer does, it must be refused. In the last case the merge of a token is removed,
+ * but the token stays in the vocabulary. If two other tokens together have its text, a reader that has scores would
+ * join them to this token. */
 START_TEST(what_scores_cannot_say) {
     json_t *root = fr_load_json(TOKENIZERS "runs.json");
     json_t *value = json_object_get(json_object_get(root, "trained"), "tokenizer"),

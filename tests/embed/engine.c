@@ -1,5 +1,6 @@
 /* An example of generating several texts at once, in C99 that is also C++17. All sessions of one engine share each
- * forward pass. A fork continues another session's text. Each session must give the ids that it would give alone.
+ * forward pass. A fork is a session that continues another session's text. Each session must give the ids that it would
+ * give if it ran alone.
  *
  * In: MODEL DRAFTER, or nothing for the library's version. Out: a line with the ids of each of three prompts, then a
  * line with the ids of the first prompt again. The second half of this last line is from a fork, which was saved to
@@ -18,7 +19,7 @@ typedef struct text {
     size_t count;
 } text;
 
-/* Runs rounds until each text has as many ids as wanted. Complete texts have no part in further rounds. */
+/* Runs rounds until each text has as many ids as wanted. A complete text takes no part in further rounds. */
 static fr_status write_texts(fr_engine *engine, text *texts, size_t count, size_t wanted) {
     for (;;) {
         fr_round rounds[TEXTS];
@@ -39,13 +40,14 @@ static fr_status write_texts(fr_engine *engine, text *texts, size_t count, size_
                 whose[i]->count += rounds[i].count;
                 continue;
             }
-            fprintf(stderr, "%s\n", rounds[i].error); /* the other sessions could go on */
+            fprintf(stderr, "%s\n", rounds[i].error); /* the other sessions could continue */
             return rounds[i].status;
         }
     }
 }
 
-/* Opens a session and restores another session's timeline into it. The bytes in between could also be in a file. */
+/* Opens a session and restores another session's timeline into it. A program could also write the saved bytes to a file
+ * in between. */
 static fr_status branch(fr_engine *engine, const fr_options *options, const text *from, text *to) {
     fr_session *fork = NULL;
     void *bytes = NULL;

@@ -1,6 +1,7 @@
-/* An example of a first program with an optional drafter: a model continues a text. It is C99 and C++17.
+/* An example of a first program: a model continues a text. The program may have a drafter. It is C99 and C++17.
  *
- * In: MODEL TEXT [DRAFTER]. Out: the continuation; exit status 0, or the library's status and its line. */
+ * In: MODEL TEXT [DRAFTER]. Out: the continuation, and exit status 0. If a call fails, the library's error line, and
+ * its status as the exit status. */
 #include <forerun.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* A C program that uses the installed library: generates 12 ids with a model and its drafter.
+/* A C program that uses the installed library. It generates 12 ids with a model and its drafter.
  *
- * In: MODEL DRAFTER, or nothing. Out: the ids on one line; without arguments the library's version. */
+ * In: MODEL DRAFTER, or no arguments. Out: the ids on one line. Without arguments it prints the library's version. */
 #include <forerun.h>
 #include <stdio.h>
 

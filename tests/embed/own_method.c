@@ -1,21 +1,22 @@
-/* An example of a draft method written by the caller, in C99 that is also C++17. If the same question was asked
- * before, the method proposes the earlier answer. The target accepts the proposed ids up to the first one that it
- * would not have generated. The ids must be those of a run without drafts, with fewer forward passes.
+/* An example of a draft method written by the caller, in C99 that is also C++17. If the same question was asked before,
+ * the method proposes the earlier answer. The target accepts the proposed ids up to the first one that it would not
+ * have generated. The ids must be those of a run without drafts, but with fewer forwards.
  *
- * In: MODEL. Out: the ids, and the number of forward passes without and with drafts: "ID,... 12 forwards, then 3". */
+ * In: MODEL. Out: the ids, and the numbers of forwards without and with drafts, such as "ID,... 12 forwards, then
+ * 3". */
 #include <forerun.h>
 #include <stdio.h>
 
 #define WANTED 12
 #define MOST   64
 
-/* The method's context: the ids of one earlier conversation, and counts of proposed and accepted drafts. */
+/* The method's context. It has the ids of an earlier conversation, and counts of proposed and accepted drafts. */
 typedef struct remembered {
     int32_t ids[MOST];
     size_t count, proposed, accepted;
 } remembered;
 
-/* Proposes the rest of the earlier text if the current text is its beginning. */
+/* If the current text is the beginning of the earlier text, proposes the rest of the earlier text. */
 static size_t propose(void *context, fr_drafting *drafting) {
     const remembered *text = (const remembered *)context;
     size_t made = 0;
@@ -33,8 +34,8 @@ static void commit(void *context, const int32_t *ids, size_t length, size_t prop
     text->accepted += accepted;
 }
 
-/* Generates an answer; `text` becomes the prompt and the answer. memory: the text to draft from; NULL means no drafts.
- * *forwards becomes the number of forward passes after the prompt. */
+/* Generates an answer. `text` gets the prompt and the answer. memory: the text from which drafts are made; NULL: no
+ * drafts are made. *forwards gets the number of forwards after the prompt. */
 static fr_status answer(const fr_model *model, remembered *memory, remembered *text, size_t *forwards) {
     const int32_t prompt[] = {2, 9, 17, 5};
     const size_t length = sizeof prompt / sizeof *prompt;

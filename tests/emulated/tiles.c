@@ -8,7 +8,7 @@
 
 #include "kernels/cpu_tiles.h"
 
-/* Palette 1: eight tiles of 16 rows of 64 bytes. */
+/* Palette 1 of AMX: eight tiles, each with 16 rows of 64 bytes. */
 enum { TILES = 8, ROWS = 16, ROW_BYTES = 64 };
 
 static _Thread_local struct {
@@ -17,7 +17,7 @@ static _Thread_local struct {
     uint8_t bytes[TILES][ROWS][ROW_BYTES];
 } state;
 
-/* These two take the place of the library's functions, so that `--isa amx` names the emulated kernels. */
+/* These two functions replace the library's functions. So `--isa amx` uses the emulated kernels. */
 bool fr_cpu_has_tiles(void) {
     return true;
 }
@@ -79,7 +79,7 @@ void fr_emulated_tilestored(unsigned tile, void *base, ptrdiff_t stride) {
         memcpy((uint8_t *)base + (ptrdiff_t)r * stride, state.bytes[tile][r], state.row_bytes[tile]);
 }
 
-/* Adds four products to a sum of 32 bits, which wraps around. */
+/* Adds four products to a sum of 32 bits. If the sum overflows, it wraps around. */
 static uint32_t add_products(uint32_t sum, const uint8_t *a, const uint8_t *b, bool b_signed) {
     for (unsigned i = 0; i < 4; i++) sum += (uint32_t)((int8_t)a[i] * (b_signed ? (int8_t)b[i] : b[i]));
     return sum;

@@ -1,7 +1,7 @@
-/* Declares AMX's instructions as functions: what Intel's manual (volume 2) says that each does, byte for byte.
+/* Declares AMX's instructions as functions. Each does what Intel's manual (volume 2) says, byte for byte.
  *
- * In and out: the tiles of the calling thread. Where the processor would raise an exception the program ends with a
- * line that names the instruction. */
+ * In and out: the tiles of the calling thread. If the processor would raise an exception, the program ends with a line
+ * that names the instruction. */
 #ifndef FR_TESTS_EMULATED_TILES_H
 #define FR_TESTS_EMULATED_TILES_H
 
@@ -21,8 +21,8 @@ void fr_emulated_tilezero(unsigned tile);
 void fr_emulated_tileloadd(unsigned tile, const void *base, ptrdiff_t stride);
 void fr_emulated_tilestored(unsigned tile, void *base, ptrdiff_t stride);
 
-/* Add the products of tile `a`, whose bytes are signed, and tile `b`, whose bytes are signed or unsigned, to tile
- * `sums`. */
+/* These functions add products to tile `sums`. The products are those of tile `a`, whose bytes are signed, and tile
+ * `b`. The bytes of `b` are signed in fr_emulated_tdpbssd, and unsigned in fr_emulated_tdpbsud. */
 void fr_emulated_tdpbssd(unsigned sums, unsigned a, unsigned b);
 void fr_emulated_tdpbsud(unsigned sums, unsigned a, unsigned b);
 

@@ -1,14 +1,18 @@
-/* Prints one line of hashes per model. The hashes cover the logits and the inputs of the layers; the ids that a
- * session generates with drafts; the session's saved bytes, and its ids after it is restored from them; and four texts
- * that are generated side by side. In a job of several processes (mpirun) all processes run each model together, and
- * rank 0 prints.
+/* Prints one line of hashes per model. The hashes cover four things. The first is the logits and the inputs of the
+ * layers. The second is the ids that a session generates with drafts. The third is the session's saved bytes, and the
+ * ids that it gives after it is restored from them. The fourth is four texts that are generated together. In a job of
+ * several processes (mpirun) all processes run each model together, and rank 0 prints.
  *
- * In: answers [--alone | --mixed | --uneven | --layers | --auto]... [--cache TYPE] MODEL[,DRAFTER]... With --alone one
- * process runs with two threads; otherwise every second rank has two threads and the others have one. With --mixed
- * every second rank uses the scalar instruction set; with --uneven every second rank takes a share of the work three
- * times as large as the others'. With --layers ranks split models by layers; with --auto they do so where the network
- * is declared slow. --cache is the type of cached keys and values. A comma with no drafter after it stands for the
- * model's own drafting layer. Out: the lines. If something fails, a line says why and the exit status is 1. */
+ * In: answers [--alone | --mixed | --uneven | --layers | --auto]... [--cache TYPE] MODEL[,DRAFTER]...
+ * --alone: there is one process, with two threads. Without it, every second rank has two threads, and the others have
+ * one.
+ * --mixed: every second rank uses the scalar instruction set.
+ * --uneven: the share of the work of every second rank is three times as large as that of the others.
+ * --layers: ranks split models by layers.
+ * --auto: ranks split models by layers if the network is declared slow.
+ * --cache: the type of cached keys and values.
+ * If no drafter follows a comma, the drafter is the model's own drafting layer. Out: the lines. If something fails, a
+ * line says why, and the exit status is 1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +27,7 @@ enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 
 typedef struct asked {
     const char *path;
     bool alone, mixed, first;
-    bool layers;       /* ranks split the model by layers, so each passes rows on only after its last layer */
+    bool layers;       /* ranks split the model by layers, so each rank sends rows only after its last layer */
     const char *cache; /* the type of cached keys and values; NULL: the model's default */
     uint64_t logits, ids, saved, together;
 } asked;
@@ -68,8 +72,9 @@ static fr_status say(fr_session *session, const int32_t *prompt, uint64_t *to) {
     return FR_OK;
 }
 
-/* Hashes the session's saved bytes and the ids that it gives after restoring them. Skips sessions that can't be saved:
- * those with recurrent states, and texts in which the model has written the id of a picture's token. */
+/* Hashes the session's saved bytes, and the ids that the session gives after restoring them. Two kinds of sessions
+ * can't be saved and are skipped. They are sessions with recurrent states, and sessions whose text has the id of a
+ * picture's token. */
 static fr_status save(fr_session *session, uint64_t *to) {
     void *bytes = NULL;
     size_t size = 0, count;
@@ -141,7 +146,7 @@ static fr_status say_together(const fr_model *model, const fr_drafter *drafter, 
     return status;
 }
 
-/* A session that runs alone is greedy; sessions that run together sample. */
+/* A session that runs alone is greedy. Sessions that run together sample. */
 static fr_status set_options(fr_options *options, const asked *a) {
     TRY(fr_options_set(options, FR_OPT_THREADS, a->alone ? 2 : 1 + (int64_t)fr_rank() % 2));
     TRY(fr_options_set(options, FR_OPT_CONTEXT, CONTEXT));

@@ -1,9 +1,9 @@
-/* Prints what an engine answers when rank 0 leads: the program makes all calls on rank 0, and the other ranks follow
- * its messages. Three sessions run side by side and make rank 0 send every kind of message that it has. In a job of
+/* Prints hashes of what an engine answers if rank 0 leads: the program makes all calls on rank 0, and the other ranks
+ * follow its messages. Three sessions run together and make rank 0 send every kind of message that it has. In a job of
  * several processes (mpirun) rank 0 prints.
  *
  * In: led [--alone] MODEL[,DRAFTER]... With --alone there is one process. Out: a line for each model, with a hash of
- * the statuses and ids of each step. If something fails, a line says why and the exit status is 1. */
+ * the statuses and ids of each step. If something fails, a line says why, and the exit status is 1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ typedef struct led {
     fr_grammar *grammar;
     size_t prompt[SESSIONS]; /* number of ids in each session's last prompt */
     uint64_t hash;
-    size_t given, aborted, scored; /* numbers. given: of generated ids; aborted: of aborted rounds; scored: of scored
-                                    * ids */
+    size_t given, aborted, scored; /* given: number of generated ids. aborted: number of aborted rounds. scored: number
+                                    * of scored ids */
 } led;
 
 #define TRY(call)                                   \
@@ -41,7 +41,7 @@ static void hash(led *l, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) l->hash = (l->hash ^ byte[i]) * FNV_PRIME;
 }
 
-/* Checks that a call ended with the expected status, and adds the status to the hash. */
+/* Checks that a call has ended with the expected status, and adds the status to the hash. */
 static fr_status expect(led *l, fr_status wanted, fr_status status) {
     hash(l, &status, sizeof status);
     if (status == wanted) return FR_OK;
@@ -59,7 +59,7 @@ static fr_status put(led *l, size_t session, const char *text) {
     return status;
 }
 
-/* Runs rounds of all sessions. A session may end or be aborted in any of them. */
+/* Runs rounds of all sessions. In each round a session may end or be aborted. */
 static fr_status step(led *l, size_t rounds) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
     for (size_t r = 0; r < rounds; r++) {
@@ -95,7 +95,7 @@ static bool abort_now(void *context) {
     return true;
 }
 
-/* Opens one session that samples, one that is greedy, and one whose sampling depends on earlier tokens. */
+/* Opens three sessions. One samples, one is greedy, and the sampling of the third depends on earlier tokens. */
 static fr_status open_sessions(led *l) {
     for (size_t i = 0; i < SESSIONS; i++) {
         TRY(fr_options_set_number(l->options, FR_OPT_TEMPERATURE, i == 1 ? 0.0 : 0.9));
@@ -185,8 +185,8 @@ static fr_status take_score(void *context, int32_t id, float own, const int32_t 
     return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* every 20th score aborts the scoring */
 }
 
-/* Scores three texts. The first is scored in one call, which the callback aborts; the second in one call that runs to
- * its end. The third is scored in rounds beside the other sessions, and its callback aborts too. */
+/* Scores three texts. The first is scored in one call, which the callback aborts. The second is scored in one call that
+ * runs to its end. The third is scored in rounds together with the other sessions, and the callback aborts it too. */
 static fr_status score(led *l) {
     int32_t ids[3 * CHUNK];
     for (int32_t i = 0; i < 3 * CHUNK; i++) ids[i] = 1 + i * 7 % 50;

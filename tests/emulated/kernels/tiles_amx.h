@@ -1,8 +1,8 @@
 /* Emulates the tile instructions of kernels/tiles_amx.h in C, for tests on machines without AMX.
  *
  * tests/check.mk compiles the kernels of AMX a second time, with tests/emulated first in the include path, so that the
- * kernels include this file. These kernels are linked to the suites that have the word links=tiles. tiles.c in the
- * parent folder has the instructions. */
+ * kernels include this file. These kernels are linked to the suites that have the word links=tiles.
+ * tests/emulated/tiles.c implements the instructions. */
 #ifndef FR_KERNELS_TILES_AMX_H
 #define FR_KERNELS_TILES_AMX_H
 

@@ -1,5 +1,5 @@
 /* Tests the key/value cache:
- *   - how exactly each type stores a number, with every instruction set;
+ *   - how precisely each type stores a number, with every instruction set;
  *   - how much memory the cache takes;
  *   - which models it refuses;
  *   - how near the logits stay to those of a float32 cache. */
@@ -19,12 +19,13 @@
 #include "tests/support/suite.h"
 
 #define DEMO    "tools/demo/target"
-#define FIXTURE "tests/data/models/gemma4-e" /* a model whose heads have 16 values */
+#define FIXTURE "tests/data/models/gemma4-e" /* a model whose heads have a width of 16 */
 #define BLOCK   32
 
 static const char *const types[FR_CACHED_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0", "turbo4", "turbo3"};
 
-/* Returns the function that stores a type with this machine's index-th instruction set; NULL past the last. */
+/* Returns the function that stores a type. `index` counts the instruction sets of this machine. NULL: there are no more
+ * instruction sets. */
 static fr_kv_store_fn *store_of(fr_dtype type, size_t index) {
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         const fr_kernels *kernels;
@@ -45,8 +46,9 @@ static float random_value(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-/* Checks the rounding between each two neighbouring positive numbers of a 16-bit type. Their midpoint must round to
- * the even one. The floats just below and just above the midpoint must round to the lower and to the higher one. */
+/* Checks the rounding between each two neighbouring positive numbers of a 16-bit type. The midpoint between them must
+ * round to the even one. The float just below the midpoint must round to the lower number, and the float just above it
+ * to the higher number. */
 static void check_rounding(fr_dtype type, uint16_t past) {
     fr_kv_store_fn *store;
     for (size_t isa = 0; (store = store_of(type, isa)); isa++)
@@ -71,8 +73,8 @@ START_TEST(halves_round_to_nearest_even) {
 }
 END_TEST
 
-/* Checks that each stored value is off by at most half a step. Q4_0 has a code for its largest value but not for the
- * negative of it, so values of the other sign may be off by a whole step. */
+/* Checks that the error of each stored value is at most half a step. Q4_0 has a code for its largest value, but no code
+ * for the negative of that value. So for values of the opposite sign the error may be a whole step. */
 static void check_block(fr_dtype type, const float *x, const uint8_t *row) {
     float y[BLOCK], largest = 0;
     uint16_t half;
@@ -107,14 +109,14 @@ START_TEST(codes_are_within_half_a_step) {
 }
 END_TEST
 
-/* A value that is out of a type's range must not be stored as a finite number. */
+/* If a value is outside a type's range, it must not be stored as a finite number. */
 START_TEST(what_does_not_fit_is_not_finite) {
     static const float bad[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f};
     fr_kv_store_fn *store;
     for (fr_dtype type = FR_F16; type < FR_KV_TYPES; type++)
         for (size_t isa = 0; (store = store_of(type, isa)); isa++)
-            for (size_t b = 0; b < (type == FR_BF16 ? 3 : 5); b++) { /* without 1e30 and -1e30 for bfloat16, which can
-                                                                      * hold them */
+            for (size_t b = 0; b < (type == FR_BF16 ? 3 : 5); b++) { /* bfloat16 can hold 1e30 and -1e30, so they are
+                                                                      * left out for it */
                 float x[BLOCK], y[BLOCK];
                 uint8_t row[2 * BLOCK];
                 for (size_t i = 0; i < BLOCK; i++) x[i] = i == 17 ? bad[b] : 1;
@@ -201,8 +203,8 @@ START_TEST(unknown_words_are_refused) {
 }
 END_TEST
 
-/* Returns the default cache types of a model that has a single matrix. The matrix's values have this type, and the
- * matrix is accessed in this way. */
+/* Returns the default cache types of a model that has a single matrix. type: the type of the matrix's values. access:
+ * how the matrix is accessed. */
 static fr_kv_types usual(fr_dtype type, fr_access access) {
     fr_tensor tensor = {.type = type, .dims = 2};
     fr_bound bound = {.tensor = &tensor, .access = access};
@@ -245,7 +247,7 @@ static row_sink logits_with(const fr_model *model, const char *k, const char *v)
     return sink;
 }
 
-/* Returns the root mean square of the difference, divided by the standard deviation of b. */
+/* Returns the root mean square of the difference of a and b, divided by the standard deviation of b. */
 static double distance(const row_sink *a, const row_sink *b) {
     double difference = 0, mean = 0, spread = 0, count = (double)b->count;
     ck_assert_uint_eq(a->count, b->count);
@@ -257,7 +259,8 @@ static double distance(const row_sink *a, const row_sink *b) {
     return sqrt(difference / spread);
 }
 
-/* The bounds are as large as rounding errors may be. A wrong scale or mixed-up slots would exceed them by far. */
+/* The bounds are as large as rounding errors may be. If a scale were wrong or slots were mixed up, the difference would
+ * be far larger. */
 START_TEST(logits_stay_near_a_float_cache) {
     static const double bounds[FR_CACHED_TYPES] = {0, 1e-3, 1e-2, 2e-2, 0.3, 0.2, 0.3};
     fr_model *model;

@@ -1,6 +1,7 @@
 /* Tests the pages of keys and values, their table and their checkpoints. After any sequence of calls three things must
- * hold. Every position of a timeline has the values that were last written to it. Every page has as many holders as
- * timelines point to it. No page is lost. The test keeps its own list of the values written to each position. */
+ * hold. First, every position of a timeline has the values that were last written to it. Second, the number of a page's
+ * holders is the number of timelines that point to it. Third, no page is lost. The test keeps its own list of the
+ * values that were written to each position. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 
-/* The shapes of three layers, in three cases. A machine has all heads of every layer. A rank has some heads, but none
- * of the first layer's. Another rank has no heads. */
+/* The shapes of three layers, in three cases. In the first case a single machine has all heads of every layer. In the
+ * second case a rank has some heads, but none of the first layer's. In the third case a rank has no heads. */
 enum { LAYERS = 3, KEPT = 3 };
 static const fr_kv_shape all_shapes[KEPT][LAYERS] = {
     {{1, 8, 0, 0, 0, 0}, {2, 4, WINDOW, 0, 0, 0}, {3, 16, WINDOW, 0, 0, 0}},
@@ -24,9 +25,9 @@ typedef struct timeline {
     fr_arena arena;
     fr_kv kv;
     fr_kv_checkpoints checkpoints;
-    uint32_t written[CONTEXT]; /* for each position, the stamp (number) of the last forward pass that wrote it */
+    uint32_t written[CONTEXT]; /* for each position, the number (stamp) of the last forward that wrote it */
     uint32_t stamp;
-    size_t known; /* number of ids that were run before; running them again writes the same values */
+    size_t known; /* number of ids that were run before. If they are run again, the same values are written */
 } timeline;
 
 static void layout(timeline *t, fr_arena *arena) {
@@ -58,7 +59,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* Writes the stamp into the first and the last bytes of each head's row at this position, so that the row can be
+/* Writes the stamp into the first and the last bytes of each head's row at this position. By the stamp the row can be
  * recognized. */
 static void write_rows(uint32_t stamp, const fr_kv_layer *layer, const fr_kv_rows *rows, size_t position) {
     for (size_t head = 0; head < layer->heads; head++) {
@@ -76,7 +77,7 @@ static void check_rows(const timeline *t, const fr_kv_layer *layer, const fr_kv_
     }
 }
 
-/* Runs a forward pass of `rows` rows. The first `accepted` of them are kept. */
+/* Runs a forward of `rows` rows. The first `accepted` of these rows are kept. */
 static void forward(timeline *t, size_t rows, size_t accepted) {
     fr_kv *kv = &t->kv;
     ck_assert_msg(fr_kv_claim(kv, rows) == FR_OK, "%s", fr_last_error());
@@ -125,8 +126,8 @@ static void check_holders(const timeline *t) {
     }
 }
 
-/* Does at random one of the things that a session does to its cache: a prompt in chunks, rounds of drafts, or a
- * truncation. */
+/* Chooses at random one of the things that a session does to its cache, and does it. These are a prompt in chunks,
+ * rounds of drafts, and a truncation. */
 static void act(timeline *t) {
     fr_kv *kv = &t->kv;
     size_t left = CONTEXT - kv->length, what = below(20);
@@ -164,7 +165,8 @@ START_TEST(what_is_held_is_what_was_written) {
 }
 END_TEST
 
-/* A timeline that continues after a checkpoint must copy one page, the one with the frontier, and copy it once. */
+/* If a timeline continues after a checkpoint, it must copy exactly one page, once. This is the page that contains the
+ * end of the timeline. */
 START_TEST(a_checkpoint_copies_one_page) {
     shapes = all_shapes[_i];
     timeline *t = open_timeline();
@@ -189,7 +191,7 @@ START_TEST(a_checkpoint_copies_one_page) {
 }
 END_TEST
 
-/* A claim for which no page is free must fail and leave the accepted rows unchanged. */
+/* If no page is free for a claim, the claim must fail, and the accepted rows must stay unchanged. */
 START_TEST(a_full_pool_is_told) {
     shapes = all_shapes[_i];
     timeline *t = open_timeline();
@@ -209,8 +211,8 @@ START_TEST(a_full_pool_is_told) {
 }
 END_TEST
 
-/* Every rank of a model must have the same number of pages, and compute the same least number, whichever heads it
- * has. */
+/* Ranks have different heads of a model. Every rank must nevertheless have the same number of pages, and compute the
+ * same least number of pages. */
 START_TEST(heads_that_are_kept_elsewhere_count) {
     fr_kv kv, whole;
     fr_arena measured = {0}, measured_whole = {0};

@@ -1,5 +1,5 @@
-/* Tests shared prefixes: whatever timelines share, lose and find again, a search finds everything that is stored and
- * nothing else.
+/* Tests shared prefixes. Timelines share pages, lose them and find them again in any order. A search must find all that
+ * is stored, and only that.
  *
  * The tree of shared prefixes (the index) is compared with a model of it: a simple list of texts, each with the pages
  * that were stored with it. The pools are so small that the index gives up pages all the time. After every call the
@@ -26,7 +26,7 @@ typedef struct setting {
     fr_kv_shape shapes[2];
     size_t layers, batch;
     bool drafts;
-    size_t recurrent; /* number of additional layers with recurrent states (small_states) */
+    size_t recurrent; /* number of additional layers, which have recurrent states (small_states) */
 } setting;
 
 static const fr_recurrent_shape small_states = {
@@ -43,7 +43,7 @@ static const setting settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* The number of this test's drafter; an engine may have several. */
+/* The number of this test's drafter. It is needed because an engine may have several drafters. */
 enum { DRAFTER = 1 };
 
 static uint32_t state = 1;
@@ -63,25 +63,28 @@ typedef struct text {
 typedef struct timeline {
     fr_kv kv, drafter, *drafters[FR_KV_DRAFTERS];
     fr_kv_path path;
-    uint8_t *checkpoint[BLOCKS]; /* sliding pages that the timeline's checkpoints hold */
+    uint8_t *checkpoint[BLOCKS]; /* the sliding pages that the timeline's checkpoints hold */
     bool drafts;
     text says;
     size_t length; /* number of ids so far; `says` has the ids of the whole context */
-    size_t prompt; /* length in blocks of a prompt whose end is still to be marked in the index; 0: none is */
+    /* number of blocks of a prompt whose end must still be marked in the index; 0: there is no such prompt */
+    size_t prompt;
 } timeline;
 
-/* An entry of the model: a text of whole blocks, and the pages of its last block. That block may also be a tail, which
- * is shorter than a page. */
+/* An entry of the model: a text of whole blocks, and the pages of its last block. Only the last block may be shorter
+ * than a page; it is then called a tail. */
 typedef struct entry {
     text says;
     size_t blocks;
-    size_t count, run; /* in the last block. count: number of ids; run: number of positions that were run */
-    uint8_t *page[FR_KV_KINDS], *drafter, *before; /* drafter, before: the drafter's pages of the last block and of the
-                                                    * block before it; NULL: there is none */
-    bool ends_prompt, gone, cached; /* cached: after the last call, the index was the only holder of the entry's page
-                                     * of full layers */
-    /* left: the time at which the last timeline left the entry; alone: the time at which the index became the only
-     * holder of the entry's sliding page; 0: that has not happened */
+    /* Both are about the last block. count: number of its ids. run: number of its positions that were run */
+    size_t count, run;
+    uint8_t *page[FR_KV_KINDS], *drafter, *before; /* drafter: the drafter's page of the last block. before: the
+                                                    * drafter's page of the block before the last; NULL: there is no
+                                                    * such page */
+    bool ends_prompt, gone, cached; /* cached: after the last call, only the index held the entry's page of full
+                                     * layers */
+    /* left: the time at which the last timeline stopped using the entry. alone: the time at which only the index held
+     * the entry's sliding page. 0: this has not happened */
     size_t left, alone;
 } entry;
 
@@ -89,8 +92,8 @@ enum { ENTRIES_MAX = 200 };
 
 typedef struct world {
     const setting *set;
-    bool full; /* true: some layers keep all positions; in such a world, the index has given up a text whose page is
-                * missing */
+    bool full; /* true: some layers keep all positions. Then a missing page of these layers shows that the index has
+                * given up the text */
     fr_arena arena;
     fr_kv kv, drafter;
     fr_kv_prefixes prefixes;
@@ -146,8 +149,8 @@ static fr_kv *const *drafter_of(timeline *t) {
     return t->drafts ? t->drafters : NULL;
 }
 
-/* Describes a text to the index. A text that has no digests passes NULL or an array of zeros for them, each half of
- * the time. The index must treat both in the same way. */
+/* Describes a text to the index. If all digests of a text are zero, the function passes NULL for the digests half of
+ * the time. The index must treat NULL and zeros in the same way. */
 static fr_kv_content content_of(const text *says) {
     static const text nothing;
     bool plain = memcmp(says->digests, nothing.digests, sizeof nothing.digests) == 0;
@@ -161,8 +164,8 @@ static bool same_blocks(const text *a, const text *b, size_t blocks) {
 
 /* ----------------------------------------------------------------------------------------------------------- stamps */
 
-/* Computes the stamp of each position, which is a digest of all ids up to it. All rows of the position hold the
- * stamp. */
+/* Computes the stamp of each position, which is a digest of all ids up to and including that position. All rows of the
+ * position hold the stamp. */
 static void stamp_text(const text *says, size_t length, uint64_t *stamps) {
     uint64_t stamp = 1;
     for (size_t p = 0; p < length; p++) {
@@ -189,7 +192,7 @@ static void check_table(const fr_kv_layer *layer, const uint64_t *stamps, size_t
         check_page(layer, layer->pages[p / PAGE], stamps + p, fr_smaller(PAGE, length - p));
 }
 
-/* Checks all pages of a timeline. A drafter's row depends on the next id too, so it holds the stamp of the next
+/* Checks all pages of a timeline. A drafter's row also depends on the next id, so it holds the stamp of the next
  * position. */
 static void check_timeline(const timeline *t) {
     uint64_t stamps[CONTEXT + 1];
@@ -201,7 +204,7 @@ static void check_timeline(const timeline *t) {
     check_table(&t->drafter.layers[0], stamps + 1, 0, t->drafter.length);
 }
 
-/* Checks the pages of an entry, including those that only the index holds. */
+/* Checks the pages of an entry. Pages that only the index holds are checked too. */
 static void check_entry(const world *w, const entry *e) {
     uint64_t stamps[CONTEXT];
     size_t at = (e->blocks - 1) * PAGE;
@@ -230,8 +233,8 @@ static bool stands_in(const timeline *t, const entry *e) {
     return is_whole(e) && t->path.length >= e->blocks && same_blocks(&t->says, &e->says, e->blocks);
 }
 
-/* Returns how many ids of the entry's last block the text has too, counted from the beginning of the block. Returns 0
- * if the text differs from the entry in an earlier block. */
+/* Counts the ids at the beginning of the entry's last block that the text has too. Returns 0 if the text differs from
+ * the entry in an earlier block. */
 static size_t shared_in(const entry *e, const text *says, size_t count) {
     size_t first = (e->blocks - 1) * PAGE, n = 0;
     if (first >= count || !same_blocks(&e->says, says, e->blocks - 1)) return 0;
@@ -253,8 +256,8 @@ static size_t children(const world *w, const entry *e) {
     return count;
 }
 
-/* Returns true if the entry's page is worth keeping: a prompt may start again at the end of an earlier prompt or at a
- * branch, and needs the window before it. The index gives up such pages last. */
+/* Returns true if the entry's page is worth keeping. A prompt may start again at the end of an earlier prompt, or at a
+ * branch. Then it needs the pages of the window before that place. The index gives up such pages last. */
 static bool is_kept(const world *w, const entry *e) {
     size_t window = fr_kv_blocks(w->kv.window + 1);
     for (const entry *q = w->entries; q < w->entries + w->count; q++) {
@@ -265,7 +268,7 @@ static bool is_kept(const world *w, const entry *e) {
     return false;
 }
 
-enum { POOLS = 3 }; /* the target's pools of full and of sliding pages, and the drafter's pool */
+enum { POOLS = 3 }; /* the target's pool of full pages, the target's pool of sliding pages, and the drafter's pool */
 
 static fr_kv_pages *pool_of(const world *w, size_t pool) {
     return pool < FR_KV_KINDS ? &w->kv.pages[pool] : &w->drafter.pages[FR_KV_FULL];
@@ -275,7 +278,7 @@ static void count_page(const fr_kv_pages *pool, const uint8_t *page, uint32_t *h
     if (page) holders[(size_t)(page - pool->data) / pool->bytes]++;
 }
 
-/* Counts for each page of a pool how many timelines have it in their tables. */
+/* For each page of a pool, counts the timelines that have the page in their tables. */
 static void count_tables(const world *w, size_t pool, uint32_t *holders) {
     for (const timeline *t = w->timelines; t < w->timelines + TIMELINES; t++)
         for (size_t b = 0; b < t->kv.blocks; b++) {
@@ -302,8 +305,8 @@ static bool is_alone(const world *w, fr_kv_kind kind, const uint8_t *page) {
     return page && of_page(pool_of(w, kind), pool_of(w, kind)->holders, page) == 1;
 }
 
-/* Removes from the model, which is `world`, the drafter pages that the index has dropped. An entry shares its drafter
- * page with one of its children. When that child goes, the index may drop the entry's page too. */
+/* `world` is the model. Removes the drafter pages from it that the index has dropped. An entry shares its drafter page
+ * with one of its children. If that child is given up, the index may drop the entry's page too. */
 static void learn_drafters(world *w, const counts *c) {
     const fr_kv_pages *pool = pool_of(w, FR_KV_KINDS);
     uint32_t holders[8 * BLOCKS];
@@ -315,9 +318,9 @@ static void learn_drafters(world *w, const counts *c) {
             e->drafter = NULL;
 }
 
-/* Checks the drafter page of each entry that has children. If every child has a page `before`, the entry's drafter
- * page must be the `before` of one of them. So there is at most one drafter page for each target page, and one for
- * each leaf. */
+/* Checks the drafter page of each entry that has children. If every child has a page `before`, the entry's drafter page
+ * must be the page `before` of one of these children. So each target page has at most one drafter page, and each leaf
+ * has one more. */
 static void check_drafters(const world *w) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         bool theirs = !e->drafter || children(w, e) == 0;
@@ -328,7 +331,7 @@ static void check_drafters(const world *w) {
     }
 }
 
-/* Finds the entries that lost pages, and removes these pages from the model. */
+/* Finds the entries that have lost pages, and removes these pages from the model. */
 static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_alone, bool *kept_went) {
     size_t given_up = 0;
     for (entry *e = w->entries; w->full && e < w->entries + w->count; e++) {
@@ -347,8 +350,8 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
         bool worth = is_kept(w, e);
-        /* pages worth keeping are given up after all others; within both groups, those unused for longest come
-         * first */
+        /* Pages that are worth keeping are given up after all others. In each of the two groups, the page that was
+         * unused for the longest time goes first */
         if (worth && !*kept_went) *last_alone = 0;
         *kept_went |= worth;
         if (*kept_went == worth) *last_alone = fr_larger(*last_alone, e->alone);
@@ -359,7 +362,8 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
     return given_up;
 }
 
-/* Checks that no entry remains that was unused for longer than one that was given up. */
+/* Checks the order in which entries were given up: no remaining entry may have been unused for longer than an entry
+ * that was given up. */
 static void check_order(const world *w, size_t last_left, size_t last_alone, bool kept_went) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         if (e->left < last_left && !is_stood_in(w, e) && children(w, e) == 0 && e->cached)
@@ -406,8 +410,8 @@ static void check_use(const world *w, const counts *c) {
     ck_assert_uint_eq(told.cached, use.cached);
 }
 
-/* Notes for each entry since when no timeline uses it. The entries of one text become unused together. Of these, an
- * entry with more blocks then counts as unused for longer, so it goes first. */
+/* Notes for each entry since when no timeline uses it. The entries of one text become unused at the same time. Of
+ * these, the entry with the most blocks counts as unused for the longest time, so it is given up first. */
 static void note_times(world *w) {
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         if (is_stood_in(w, e))
@@ -446,8 +450,8 @@ static void check_world(world *w, event what) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) check_entry(w, e);
 }
 
-/* Returns true if a prompt can start at `length` with the pages of this entry. `length` must lie in the entry's last
- * block. For each block before it there must be an entry of a whole block. */
+/* Returns true if a prompt can start at `length` with the pages of this entry. `length` must be within the entry's last
+ * block. Each block before the last one must have an entry of a whole block. */
 static bool serves(world *w, const entry *e, const text *says, size_t count, size_t length, bool drafts) {
     size_t needed = length - (e->blocks - 1) * PAGE, first = length > w->kv.window ? length - w->kv.window : 0;
     if (shared_in(e, says, count) < needed + drafts || e->run < needed) return false;
@@ -461,7 +465,7 @@ static bool serves(world *w, const entry *e, const text *says, size_t count, siz
     return true;
 }
 
-/* Finds the longest usable prefix by trying every length with every entry. */
+/* Finds the longest prefix that can be used. It tries every length with every entry. */
 static size_t naive_find(world *w, const text *says, size_t count, bool drafts) {
     for (size_t length = count - 1; length > 0; length--)
         for (const entry *e = w->entries; e < w->entries + w->count; e++)
