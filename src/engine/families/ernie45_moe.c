@@ -3,7 +3,7 @@
  * src/models/ernie4-5-moe.cpp, which has no key for the last layer with a mixture, and a key for the shared experts'
  * width that is right only for published sizes. Scores are softmax, and a bias corrects the choice of experts; heads
  * are rotated in pairs of neighbours. Source for the MTP layer, which transformers and llama.cpp ignore:
- * github.com/PaddlePaddle/FastDeploy, ernie4_5_mtp.py. */
+ * github.com/PaddlePaddle/FastDeploy, ernie4_5_mtp.py and spec_decode/mtp.py. */
 #include "base/error.h"
 #include "formats/tensors.h"
 #include "src/engine/families/mixture.h"
@@ -63,19 +63,25 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 #define MTP        "model.mtp_"
 #define MTP_LINEAR "linear_proj.0.weight"
 
-/* Reads the number of MTP layers of a folder. Several are ignored, and so is a single one whose input projection is
- * turned, as the 300B model was published. */
+/* Reads the number of MTP layers of a folder. Of several the first one drafts, for all depths, as in FastDeploy, whose
+ * MTP model reads no further layer whatever the configuration says. A first one whose input projection is turned, as
+ * the 300B model was published, is left out. */
 static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     size_t layers;
     if (source->gguf) return FR_OK;
     FR_TRY(fr_json_size(source->text, "num_nextn_predict_layers", 0, 64, 0, source->where, &layers));
-    s->mtp_layers = layers == 1;
-    if (!source->weights) return FR_OK;
-    const fr_tensor *linear = fr_tensors_find(&source->weights->files->tensors, MTP MTP_LINEAR);
-    if (!linear || linear->dims != 2 || linear->shape[0] != 2 * linear->shape[1]) return FR_OK;
-    s->mtp_layers = 0;
-    fr_notes_add(&source->weights->notes, "%s: tensor " MTP MTP_LINEAR " is turned, so the MTP layer is left out",
-                 source->where);
+    s->mtp_layers = layers > 0;
+    const fr_tensor *linear =
+        source->weights ? fr_tensors_find(&source->weights->files->tensors, MTP MTP_LINEAR) : NULL;
+    if (!layers || !linear) return FR_OK;
+    if (linear->dims == 2 && linear->shape[0] == 2 * linear->shape[1]) {
+        s->mtp_layers = 0;
+        fr_notes_add(&source->weights->notes, "%s: tensor " MTP MTP_LINEAR " is turned, so the MTP layer is left out",
+                     source->where);
+    } else if (layers > 1) {
+        fr_notes_add(&source->weights->notes, "%s: the first of its %zu MTP layers drafts alone", source->where,
+                     layers);
+    }
     return FR_OK;
 }
 

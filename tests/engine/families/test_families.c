@@ -72,7 +72,7 @@ static const struct {
     {"mellum-mtp", "{\"num_nextn_predict_layers\": 2}", FR_UNBUILT, "2 MTP layers are not built, 1 is"},
     {"mellum-mtp", "{\"num_nextn_predict_layers\": 0}", FR_OK, ""},
     {"mellum-mtp", "{\"mtp_mlp_layer_types\": [\"linear\"]}", FR_INPUT, "mtp_mlp_layer_types has \"linear\""},
-    {"ernie4.5-moe-mtp", "{\"num_nextn_predict_layers\": 2}", FR_OK, ""}, /* several are ignored */
+    {"ernie4.5-moe-mtp", "{\"num_nextn_predict_layers\": 2}", FR_OK, ""}, /* the first one drafts */
     {"ernie4.5-moe-mtp", "{\"num_nextn_predict_layers\": null}", FR_OK, ""},
     {"ernie4.5-moe-mtp", "{\"num_nextn_predict_layers\": -1}", FR_INPUT, "num_nextn_predict_layers"},
     {"ernie4.5-moe-odd", "{\"num_nextn_predict_layers\": 1}", FR_OK, ""}, /* saved without it */

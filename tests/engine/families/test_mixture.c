@@ -291,6 +291,26 @@ START_TEST(an_mtp_layer_whose_projection_is_turned_is_left_out) {
 }
 END_TEST
 
+/* FastDeploy's MTP model has one layer, the first, whatever num_nextn_predict_layers says (_update_mtp_config in
+ * fastdeploy/spec_decode/mtp.py). So a folder with several must draft as one that has the first alone. */
+START_TEST(the_first_of_several_mtp_layers_drafts_alone) {
+    static const char name[] = MODELS "ernie4.5-moe-mtp";
+    fr_changed_folder copy;
+    fr_model *model;
+    fr_changed_folder_make(&copy, name, "{\"num_nextn_predict_layers\": 3}");
+    answer several = answer_of(copy.path), one = answer_of(name);
+    fr_rows_expect_same(&several.logits, &one.logits);
+    fr_rows_expect_same(&several.drafts, &one.drafts);
+    ck_assert_uint_gt(several.drafts.count, 0);
+    require(fr_model_open(copy.path, NULL, &model));
+    ck_assert_ptr_nonnull(strstr(fr_model_note(model, 0), "the first of its 3 MTP layers drafts alone"));
+    fr_model_close(model);
+    free_answer(&several);
+    free_answer(&one);
+    fr_changed_folder_remove(&copy);
+}
+END_TEST
+
 /* Copies the tensors that llama.cpp's converter writes with --mtp. These are the tensors of the MTP layer, which is the
  * last layer, and the model's tensors that the MTP layer needs for its scores. */
 static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
@@ -703,6 +723,7 @@ FR_SUITE("mixture") {
     tcase_add_loop_test(tests, an_mtp_layer_drafts_from_a_file_beside_its_folder, 0, WITH_MTP);
     tcase_add_loop_test(tests, an_mtp_layers_file_says_how_its_own_rows_stand, 0, 6);
     tcase_add_loop_test(tests, an_mtp_layer_whose_projection_is_turned_is_left_out, 0, 2);
+    tcase_add_test(tests, the_first_of_several_mtp_layers_drafts_alone);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, FOLDERS, 1);
     fr_test_add_loop(tests, packed_experts_give_one_answer, 2, 1);
     tcase_add_test(tests, null_means_no_shared_experts);
