@@ -1,8 +1,9 @@
 /* Finds the marks by which a model separates its reasoning and its tool calls from its content, and the form of its
  * calls.
  *
- * In: the source of its chat template, which writes these marks around past turns; its vocabulary. Out: the marks. A
- * mark that is a token of its own has that token's id, and text that looks like it does not count. */
+ * In: the source of the model's chat template, which writes these marks around past turns, and the model's vocabulary.
+ * Out: the marks. If a mark is a token of its own, the mark has the token's id, and text that looks like the mark does
+ * not count. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_FORMAT_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_FORMAT_H
 
@@ -29,8 +30,8 @@ typedef enum fr_mark {
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,
     FR_MARK_RESPONSE, /* begins the response of a tool; calls end before it */
-    /* marks of a message in harmony's form: the first four begin its header, its channel, its body's type and its
-     * body; BODY_END ends the body */
+    /* marks of a message in harmony's form. The first four begin the message's header, its channel, the type of its
+     * body, and its body. BODY_END ends the body. */
     FR_MARK_MESSAGE,
     FR_MARK_CHANNEL,
     FR_MARK_TYPE,
@@ -47,13 +48,16 @@ typedef struct fr_reply_format {
     const struct fr_call_form *form;
     const char *marks[FR_MARK_COUNT]; /* the marks' texts; NULL: the format has no such mark */
     int32_t ids[FR_MARK_COUNT];       /* the marks' tokens; -1: the mark is not a single token */
-    const char *channel;              /* the text that must follow the mark that begins reasoning, "" for none */
+    const char *channel;              /* the text that must follow the mark that begins reasoning; "" if none must
+                                       * follow */
 } fr_reply_format;
 
-/* Finds the format. tokenizer: NULL if pieces have no ids; then every mark is found in text. */
+/* Finds the format of the model's replies. tokenizer: NULL if the pieces of a reply have no ids; then every mark is
+ * found in text. */
 fr_reply_format fr_reply_format_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
-/* If the format has no form of calls, gives it the generic form, which the prompt asks for in words. */
+/* If the format has no form of calls, gives it the generic form. The prompt then describes that form in words
+ * (chat_tools.h). */
 void fr_reply_format_generic(fr_reply_format *format, const fr_tokenizer *tokenizer);
 
 #endif

@@ -1,5 +1,5 @@
-/* Holds the table of forms (reply_forms.h). The order counts: a template has the first form whose words all occur in
- * it. */
+/* Holds the table of forms (reply_forms.h). A template has the first form in the table all of whose words occur in the
+ * template. */
 #include "src/language/chat/reply_forms.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "src/language/chat/reply_call.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Parts that are common to several rows: DeepSeek's form, which templates show by different words, and tags that two
- * forms have. */
+/* Parts that several rows have: DeepSeek's form, which templates show by different words, and tags that two forms
+ * have. */
 #define DEEPSEEK                                                                                     \
     .marks = {[FR_MARK_CALLS] = "<｜tool▁calls▁begin｜>",                                            \
               [FR_MARK_CALLS_END] = "<｜tool▁calls▁end｜>",                                          \
@@ -67,7 +67,7 @@ static const fr_call_form forms[] = {
      .call = "<｜tool▁call▁begin｜>$NAME<｜tool▁sep｜>$ARGUMENTS<｜tool▁call▁end｜>",
      .between = ""},
 
-    /* Kimi K2: an id contains the function's name and a number that counts through the conversation */
+    /* Kimi K2: an id contains the function's name and the number of the call in the conversation */
     {.words = {"<|tool_calls_section_begin|>"},
      .marks = {[FR_MARK_CALLS] = "<|tool_calls_section_begin|>",
                [FR_MARK_CALLS_END] = "<|tool_calls_section_end|>",
@@ -161,7 +161,7 @@ static const fr_call_form forms[] = {
      .between = ",\n",
      .after = "\n]\n```"},
 
-    /* Phi-4-mini: calls stand between two tokens, as in its template, or after the word "functools" */
+    /* Phi-4-mini: two tokens enclose a call, as in its template, or the word "functools" comes before it */
     {.words = {"<|tool|>", "<|/tool|>"},
      .marks = {[FR_MARK_CALL] = "<|tool_call|>", [FR_MARK_CALL_END] = "<|/tool_call|>", [FR_MARK_CALLS] = "functools"},
      .reader = &fr_read_json_call,
@@ -172,7 +172,7 @@ static const fr_call_form forms[] = {
      .between = ", ",
      .after = "]<|/tool_call|>"},
 
-    /* Mistral: three generations of one mark */
+    /* Mistral: three generations of forms, which have one mark in common */
     {.words = {"[TOOL_CALLS]", "[CALL_ID]"},
      MISTRAL,
      .call = "[TOOL_CALLS]$NAME[CALL_ID]$ID[ARGS]$ARGUMENTS",
@@ -202,7 +202,7 @@ static const fr_call_form forms[] = {
      .between = "\n",
      .after = "</function_calls>"},
 
-    /* Hermes, Qwen 2.5 and 3, Granite 4, and other models that learned this form */
+    /* Hermes, Qwen 2.5 and 3, Granite 4, and other models that were trained on this form */
     {.words = {"<tool_call>", "arguments"},
      .marks = {[FR_MARK_CALL] = "<tool_call>", [FR_MARK_CALL_END] = "</tool_call>"},
      .reader = &fr_read_json_call,

@@ -44,9 +44,9 @@ static fr_expression all_but(fr_grammar_rules *rules, char one, char other) {
     return fr_expression_characters(rules, two, 2, true);
 }
 
-/* Allows any text that does not contain `bytes`, an ASCII text whose first character occurs only at its beginning. In
- * such a text, each beginning of `bytes` is followed by another beginning, or by a character that does not continue
- * `bytes` and does not begin it. */
+/* Allows any text that does not contain `bytes`, an ASCII text whose first character occurs only at its beginning.
+ * Wherever such a text contains a beginning of `bytes`, either another beginning of `bytes` follows, or a character
+ * that neither continues `bytes` nor begins it. */
 static fr_expression without(fr_grammar_rules *rules, const char *bytes) {
     fr_expression broken = 0, begun = 0;
     bool some = false;
@@ -69,7 +69,7 @@ fr_expression fr_reply_until(const fr_reply_plan *plan, fr_grammar_rules *rules,
                               fr_reply_mark(plan, rules, which));
 }
 
-/* Finds the mark at the beginning of a text; FR_MARK_NONE: there is none. */
+/* Finds the mark with which a text begins; FR_MARK_NONE: the text begins with no mark. */
 static fr_mark mark_at(const fr_reply_format *format, const char *text) {
     for (size_t i = 1; i < FR_MARK_COUNT; i++)
         if (format->marks[i] && strncmp(text, format->marks[i], strlen(format->marks[i])) == 0) return (fr_mark)i;
@@ -117,7 +117,7 @@ static fr_expression reasoning(const making *m) {
     fr_expression breaks = fr_expression_repeat(m->rules, text(m, "\n"), 0, 2);
     fr_expression rest = then(m, fr_reply_until(m->plan, m->rules, FR_MARK_THINK_END), breaks);
     if (m->plan->thinks) return rest;
-    /* a model does not reason if the mark that begins reasoning is no token of its vocabulary */
+    /* a model does not reason if the mark that begins reasoning is not a token of its vocabulary */
     if (format->ids[FR_MARK_THINK] < 0) return 0;
     fr_expression begin = then(m, mark(m, FR_MARK_THINK), text(m, format->channel));
     return fr_expression_repeat(m->rules, then(m, begin, rest), 0, 1);
@@ -167,7 +167,7 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
     return FR_OK;
 }
 
-/* Allows a call of any tool, or only of the one that was named. */
+/* Allows a call of any tool, or, if the caller named a tool, only of that tool. */
 static fr_status one_call(const making *m, fr_expression *call) {
     size_t found = 0;
     fr_written_parts parts = fr_written_parts_of(m->rules);

@@ -1,10 +1,11 @@
-/* Makes grammars of arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads
- * them, or in Python's form, as reply_call_python.c does.
+/* Makes grammars of arguments that are written one by one (reply_grammar.h). They are written between tags, for the
+ * reader reply_call_tagged.c, or in Python's form, for the reader reply_call_python.c.
  *
- * Each value stands alone here, so the grammar can enforce a constraint on single members, but not one on the whole
- * object. If the schema of a tool's parameters is a choice of schemas, each choice is a "way" to fill the object, with
- * properties of its own. For a strict tool the ways are exact, and choices of oneOf must be told apart by what they
- * require. Other keywords about the object are refused for a strict tool, and ignored for any other. */
+ * Each argument's value has a grammar of its own. So constraints on single members can be enforced, but not constraints
+ * on the whole object. If the schema of a tool's parameters is a choice of schemas, each choice is a "way" to fill the
+ * object, and has properties of its own. For a strict tool the ways are exact, and the choices of a oneOf must exclude
+ * each other by the members that they require. Other keywords about the whole object are refused for a strict tool, and
+ * ignored for any other tool. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +14,10 @@
 #include "src/language/chat/reply_forms.h"
 #include "src/language/chat/reply_grammar.h"
 
-#define WAYS_MAX  64 /* limit on the ways that are kept apart; beyond it any member of any way is allowed */
+#define WAYS_MAX  64 /* limit on the ways that are kept apart; if there are more, any member of any way is allowed */
 #define LOOKS_MAX 8  /* limit on the nested schemas at the root that are followed */
 
-/* Keywords about the whole object that the grammar enforces, because only properties of the schema can be written. */
+/* Keywords about the whole object that the grammar enforces, because it allows only properties that the schema has. */
 static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",
                                    "required", NULL};
 
@@ -25,7 +26,8 @@ typedef struct making {
     fr_grammar_rules *rules;
     fr_written_parts parts;
     const json_t *tool, *parameters;
-    bool strict, meets, loose; /* meets: choices of a oneOf may hold together; loose: all ways were joined into one */
+    /* meets: an object may match several choices of a oneOf at once; loose: all ways were joined into one */
+    bool strict, meets, loose;
 } making;
 
 static fr_expression then(making *m, fr_expression first, fr_expression second) {
@@ -58,8 +60,8 @@ static const char *const CHOICES[] = {"anyOf", "oneOf", "allOf", "$ref", NULL};
 
 static fr_status check_list(const making *m, const json_t *list, const fr_schema_path *path, size_t depth);
 
-/* Refuses keywords of a strict tool's schema that can't be enforced if a call writes one argument after the other.
- * Also looks at the schemas that a $ref, an allOf or a choice of the root leads to. */
+/* Refuses keywords of a strict tool's schema that can't be enforced if a call writes one argument after the other. It
+ * also checks the schemas to which a $ref, an allOf or a choice of the root leads. */
 static fr_status check_object(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const json_t *properties = json_object_get(schema, "properties");
     const char *word;
@@ -98,8 +100,8 @@ static fr_status check_list(const making *m, const json_t *list, const fr_schema
 
 /* ------------------------------------------------------------------------------------------ ways to fill the object */
 
-/* Makes the way to fill the object that the schema itself describes, {"properties": {..}, "required": [..]}. Members
- * that are allowed only under a condition are allowed always. */
+/* Makes the way to fill the object that the schema itself describes, {"properties": {..}, "required": [..]}. If a
+ * member is allowed only under a condition, the way allows it always. */
 static json_t *own_way(making *m, const json_t *schema) {
     static const char *const conditional[] = {"then", "else"};
     const json_t *properties = json_object_get(schema, "properties"), *names = json_object_get(schema, "required");
@@ -118,7 +120,7 @@ static json_t *own_way(making *m, const json_t *schema) {
     return way;
 }
 
-/* Makes one schema that holds if both of two schemas hold. */
+/* Makes a schema that allows what two schemas both allow. */
 static json_t *both_of(making *m, json_t *one, json_t *other) {
     if (json_is_false(one) || json_is_false(other)) return json_false();
     if (!one || json_is_true(one)) return json_incref(other);
@@ -126,8 +128,8 @@ static json_t *both_of(making *m, json_t *one, json_t *other) {
     return fr_schema_pack(m->rules, "{s:[O,O]}", "allOf", one, other);
 }
 
-/* Adds `others` to each member that a way to fill the object does not name. others: the schema that this way has for
- * further members. named: the members that this way names. */
+/* Some members are named by other ways, but not by this way; this way has the schema `others` for them. The function
+ * makes each such member's schema require `others` as well. named: the members that this way names. */
 static void hold_others(making *m, json_t *members, const json_t *named, json_t *others) {
     const char *key;
     json_t *value, *all = others ? fr_schema_copy(m->rules, members) : NULL;
@@ -136,8 +138,8 @@ static void hold_others(making *m, json_t *members, const json_t *named, json_t 
     json_decref(all);
 }
 
-/* Joins two ways to fill the object into one that requires both ways. If `loose`, it allows either way: a property may
- * have either schema, and no property is required. */
+/* Joins two ways to fill the object into one way that requires both. If `loose` is true, it allows either of the two
+ * instead: a property may have either schema, and no property is required. */
 static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool loose) {
     json_t *members = fr_schema_copy(m->rules, json_object_get(one, "properties")), *value, *name;
     json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
@@ -161,7 +163,7 @@ static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool
     return way;
 }
 
-/* True if two schemas list values, and have none in common. */
+/* Returns true if both schemas list values, and the two lists have no value in common. */
 static bool lists_differ(making *m, const json_t *one, const json_t *other) {
     const json_t *schemas[] = {one, other};
     json_t *own[2];
@@ -177,8 +179,8 @@ static bool lists_differ(making *m, const json_t *one, const json_t *other) {
     return differ;
 }
 
-/* True if no object can be filled in both ways: one way requires a member that the other way excludes or gives other
- * values. */
+/* Returns true if no object can be filled in both ways. That is so if one way requires a member that the other way
+ * excludes, or for which it requires other values. */
 static bool ways_differ(making *m, const json_t *one, const json_t *other) {
     const json_t *all = json_object_get(other, "properties");
     bool closed = json_is_false(json_object_get(other, "others"));
@@ -194,8 +196,8 @@ static bool ways_differ(making *m, const json_t *one, const json_t *other) {
     return false;
 }
 
-/* Merges all ways to fill the object into one, which allows each member of any way and requires none. Takes over the
- * list. */
+/* Merges all ways to fill the object into one way, which allows each member of any of them and requires none. Takes
+ * over the list. */
 static json_t *loosen(making *m, json_t *ways) {
     json_t *all = json_incref(json_array_get(ways, 0));
     for (size_t i = 1; i < json_array_size(ways); i++) {
@@ -207,8 +209,7 @@ static json_t *loosen(making *m, json_t *ways) {
     return fr_schema_pack(m->rules, "[o]", all);
 }
 
-/* Joins each way of one list with each way of the other list; a way is one way to fill the object. Takes over both
- * lists. */
+/* Joins each way of one list with each way of the other list. Takes over both lists. */
 static json_t *cross(making *m, json_t *ones, json_t *others) {
     size_t i, k;
     json_t *all = fr_schema_list(m->rules), *one, *other;
@@ -224,7 +225,8 @@ static json_t *cross(making *m, json_t *ones, json_t *others) {
     return all;
 }
 
-/* True if the schema's type allows objects. Arguments are an object, so other schemas can't describe them. */
+/* Returns true if the schema's type allows objects. Arguments are an object, so a schema without objects can't describe
+ * them. */
 static bool may_be_object(const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
@@ -235,7 +237,7 @@ static bool may_be_object(const json_t *schema) {
     return found && !json_is_false(schema);
 }
 
-/* Gives the name of the only member that a schema requires, if the schema says nothing else; otherwise NULL. */
+/* If all that a schema says is that one member is required, gives that member's name; otherwise NULL. */
 static const char *only_name(const json_t *schema) {
     const json_t *names = json_object_get(schema, "required");
     const char *word;
@@ -245,8 +247,8 @@ static const char *only_name(const json_t *schema) {
     return json_array_size(names) == 1 ? json_string_value(json_array_get(names, 0)) : NULL;
 }
 
-/* Handles a oneOf whose schemas require one name each and say nothing else: exactly one of these members is in the
- * object. So a way excludes the names that the other schemas require. */
+/* Handles a oneOf whose schemas each require one name and say nothing else. Exactly one of these names is in the
+ * object. So the way of each schema excludes the names that the other schemas require. */
 static void exclude_names(making *m, const json_t *list, size_t own, json_t *way) {
     size_t i;
     json_t *schema;
@@ -295,13 +297,14 @@ static bool is_python(const making *m) {
     return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
 }
 
-/* The arguments so far: an expression for at least one argument, and a flag that allows none as well. */
+/* The arguments made so far. some: an expression for at least one argument. may_be_none: the call may also have no
+ * argument. */
 typedef struct arguments_made {
     fr_expression some;
     bool has_some, may_be_none;
 } arguments_made;
 
-/* Adds an argument in Python's form, with a comma if others come before it. */
+/* Adds an argument in Python's form. If other arguments come before it, a comma separates them. */
 static void add_python(making *m, arguments_made *made, fr_expression one, bool required) {
     uint32_t rule = fr_grammar_rule(m->rules);
     fr_grammar_define(m->rules, rule, one);
@@ -313,7 +316,8 @@ static void add_python(making *m, arguments_made *made, fr_expression one, bool 
     *made = (arguments_made){some, true, made->may_be_none && !required};
 }
 
-/* Makes one argument: from its tag to the tag after its value, or in Python's form from its key to its value. */
+/* Makes one argument. In tagged forms, it reaches from the argument's tag to the tag after its value; in Python's form,
+ * from its key to its value. */
 static fr_status argument(making *m, const char *key, const json_t *schema, fr_expression *made) {
     const fr_schema_path place = {NULL, "properties", 0}, at = {&place, key, 0};
     fr_expression value;
@@ -333,8 +337,8 @@ static fr_status argument(making *m, const char *key, const json_t *schema, fr_e
     return FR_OK;
 }
 
-/* Makes the arguments of one way (see the top of this file). An argument whose name can't be written in this form of
- * calls is left out, but if the tool is strict, such a name is refused. */
+/* Makes the arguments of one way (see the top of this file). If an argument's name can't be written in this form of
+ * calls, the argument is left out; for a strict tool, it is refused. */
 static fr_status way_arguments(making *m, const json_t *way, fr_expression *arguments) {
     const fr_schema_path place = {NULL, "properties", 0};
     const char *never = is_python(m) ? "=(){}[],:'\"<> \t\n" : "<>\"";
@@ -373,7 +377,7 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
     return status;
 }
 
-/* Drops those ways to fill a strict tool's arguments that no object fits. Refuses ways that the grammar can't express
+/* Drops the ways to fill a strict tool's arguments that no object fits. Refuses ways that the grammar can't express
  * exactly. */
 static fr_status keep_ways(const making *m, json_t *ways) {
     const fr_schema_path one_of = {NULL, "oneOf", 0}, required = {NULL, "required", 0};

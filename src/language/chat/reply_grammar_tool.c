@@ -33,16 +33,16 @@ static fr_status check_items(const json_t *array, fr_grammar_rules *rules, const
     return FR_OK;
 }
 
-/* Refuses values that conversations may have and schemas may not: wide integers (json_wide.h), and texts with a NUL.
- * The parser has already bounded the depth. */
+/* Refuses values that conversations may have but schemas may not: wide integers (json_wide.h), and texts with a NUL.
+ * The JSON parser has already limited the depth. */
 static fr_status check_values(const json_t *value, fr_grammar_rules *rules, const fr_schema_path *path) {
     if (!fr_grammar_spend(rules, 1)) return fr_schema_check(rules, path);
     if (fr_json_is_text(value)) return check_text(value, path);
     return json_is_object(value) ? check_members(value, rules, path) : check_items(value, rules, path);
 }
 
-/* Fills in what tools leave out. A schema without a reference gets the type object. If the schema lists properties,
- * only these are allowed; but if subschemas may name more, other members stay allowed. */
+/* Completes what tools leave out of a schema. If the schema has no reference, it gets the type object. If it lists
+ * properties, no others are allowed; but if its subschemas may name more members, other members stay allowed. */
 static void complete(json_t *schema, fr_grammar_rules *rules) {
     static const char *const others[] = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", NULL};
     if (json_object_size(schema) == 0) fr_schema_set(rules, schema, "properties", json_object());
@@ -52,7 +52,7 @@ static void complete(json_t *schema, fr_grammar_rules *rules) {
         fr_schema_set(rules, schema, "additionalProperties", json_false());
 }
 
-/* True if a type is "object", a list of types that contains it, or missing. */
+/* Returns true if a type is "object", is a list of types with "object" in it, or is missing. */
 static bool names_objects(const json_t *type) {
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
     for (size_t i = 0; i < json_array_size(type) && !found; i++) found = names_objects(json_array_get(type, i));

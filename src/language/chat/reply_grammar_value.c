@@ -1,9 +1,9 @@
 /* Makes the grammar of one argument's value between tags (reply_grammar.h).
  *
- * Strings stand there without quotes. The call's reader takes JSON of one of the schema's types as that value, and any
- * other text as a string (fr_value_put). So a value that may be a string is one of three: any text; a text of some
- * length, pattern or format; or a listed value that is read back as itself. Other keywords about such a value are
- * refused for a strict tool, and ignored for any other. */
+ * Between tags, a string has no quotes. If the text is JSON of one of the schema's types, the call's reader reads it as
+ * that JSON value; otherwise as a string (fr_value_put). So a value that may be a string has one of three grammars: any
+ * text, a text of some length, pattern or format, or a listed value that the reader reads as the same value. Other
+ * keywords about such a value are refused for a strict tool, and ignored for any other tool. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,12 @@
 typedef struct making {
     const fr_reply_plan *plan;
     const json_t *parameters;
-    fr_value_types types; /* the types as which the call's reader may read the value; 0: any */
+    fr_value_types types; /* the types as which the call's reader may read the value; 0: any type */
     fr_written_parts *parts;
     bool strict;
 } making;
 
-/* The alternatives for one argument's value so far. */
+/* The expression for the alternatives of one argument's value that were made so far. */
 typedef struct choice {
     fr_expression made;
     bool some;
@@ -39,7 +39,7 @@ static void add(const making *m, choice *all, fr_expression one) {
 
 /* ------------------------------------------------------------------------------------------- keywords of the schema */
 
-/* Finds the first keyword that constrains values and is not one of these words; NULL: there is none. */
+/* Finds the first keyword in a schema that constrains values and is not one of these words; NULL: there is none. */
 static const char *other_word(const json_t *schema, const char *const *words) {
     const char *word;
     json_t *said;
@@ -53,7 +53,7 @@ static fr_status check_words(const json_t *schema, const char *const *words, con
     return at.key ? fr_schema_fail(&at, FR_UNBUILT, "not built for texts in this model's calls") : FR_OK;
 }
 
-/* Gives the schema behind a reference, or behind a list with a single schema, as long as there is no other keyword. */
+/* Follows a reference, or a list with a single schema, to the schema in it, as long as there is no other keyword. */
 static const json_t *look_through(const making *m, const json_t *schema) {
     static const char *const reference[] = {"$ref", NULL}, *const list[] = {"allOf", NULL};
     for (int looks = 0; looks < LOOKS_MAX; looks++) {
@@ -96,8 +96,8 @@ static fr_status check_types(const json_t *schema, const fr_schema_path *path) {
     return good ? FR_OK : fr_schema_fail(&place, FR_INPUT, "this is not a type of JSON");
 }
 
-/* Gives the type that the keywords of a schema without a type imply, as the reader of JSON schemas does; NULL:
- * none. */
+/* Gives the type that the other keywords imply if a schema has no type; the reader of JSON schemas implies the same
+ * type. NULL: no type is implied. */
 static const char *implied_type(const json_t *schema) {
     if (json_object_get(schema, "type")) return NULL;
     if (json_object_get(schema, "properties")) return "object";
@@ -121,8 +121,8 @@ static const char *name_of_choices(const json_t *schema) {
     return json_object_get(schema, "anyOf") ? "anyOf" : "oneOf";
 }
 
-/* Gives the schema's choices. oneOf is read as anyOf: it can't be enforced that only one choice matches, so a strict
- * tool must not use oneOf. */
+/* Gives the schema's list of choices. oneOf is read as anyOf: the grammar can't enforce that only one choice matches,
+ * so a strict tool must not use oneOf. */
 static const json_t *choices_of(const making *m, const json_t *schema) {
     const json_t *any = json_object_get(schema, "anyOf");
     return any || m->strict ? any : json_object_get(schema, "oneOf");
@@ -130,8 +130,8 @@ static const json_t *choices_of(const making *m, const json_t *schema) {
 
 /* -------------------------------------------------------------------------------------- values that may be any text */
 
-/* True if the schema admits any text. Once the work that a grammar may take is used up, the answer is false for every
- * schema. */
+/* Returns true if the schema allows any text. Once the work that a grammar may take is used up, the answer is false for
+ * every schema. */
 static bool is_free(const making *m, const json_t *schema, size_t depth) {
     schema = look_through(m, schema);
     if (!fr_grammar_spend(m->parts->rules, 1)) return false;
@@ -149,8 +149,8 @@ static fr_status too_deep(const fr_schema_path *choices) {
     return fr_schema_fail(choices, FR_UNBUILT, "choices nested so deep are not built");
 }
 
-/* Refuses further keywords in a schema that admits any text. The reader may take such a text for a value of any
- * allowed type, so constraints on the other types could not be enforced. */
+/* Refuses further keywords in a schema that allows any text. The reader may read such a text as a value of any allowed
+ * type, so constraints on the other types could not be enforced. */
 static fr_status check_free(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const words[] = {"type", "anyOf", NULL};
     const fr_schema_path place = {path, "anyOf", 0};
@@ -175,7 +175,7 @@ static bool holds_end(const making *m, fr_text written) {
     return memmem(written.bytes, written.length, end, strlen(end)) != NULL;
 }
 
-/* Tells whether the call's reader reads this text as the value from which it was written. */
+/* Finds out if the call's reader reads this text as the value from which the text was written. */
 static fr_status reads_back(const making *m, const json_t *value, fr_text written, bool *same) {
     fr_text_buffer read = {0};
     json_t *back = NULL;
@@ -228,7 +228,7 @@ static fr_status add_listed(const making *m, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Adds the schema's values other than texts, written as JSON. */
+/* Adds the schema's values that are not texts, written as JSON. */
 static fr_status add_json(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     fr_grammar_rules *rules = m->parts->rules;
     const char *type = implied_type(schema);
@@ -243,7 +243,7 @@ static fr_status add_json(const making *m, const json_t *schema, const fr_schema
     return status;
 }
 
-/* Adds all types but "string" of the schema's list of types, as JSON values. */
+/* Adds the types in the schema's list of types, except "string", as JSON values. */
 static fr_status add_other_types(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     fr_grammar_rules *rules = m->parts->rules;
     json_t *others = fr_schema_list(rules), *less = fr_schema_copy(rules, schema), *type;
@@ -259,7 +259,7 @@ static fr_status add_other_types(const making *m, const json_t *schema, const fr
 }
 
 /* Adds the texts that the schema's length, pattern or format allows. If the closing mark is written as text, these
- * texts must not contain it. The reader may still take one of these texts for a value of another type. */
+ * texts must not contain it. The reader may still read one of these texts as a value of another type. */
 static fr_status add_texts(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     static const char *const words[] = {"type", "pattern", "format", "minLength", "maxLength", NULL};
     static const char *const type_alone[] = {"type", NULL};

@@ -8,8 +8,8 @@
 
 /* ---------------------------------------------------------------------------------------------------------- headers */
 
-/* Finds the word after a mark, up to white space, including Unicode's, and gives its length; 0: there is no such
- * mark. */
+/* Finds the word after a mark, up to white space, which may be a Unicode character, and gives its length. 0: there is
+ * no such mark. */
 static size_t word_behind(const char *header, size_t length, const char *mark, const char **word) {
     const char *found = memmem(header, length, mark, strlen(mark));
     if (!found) return 0;
@@ -27,7 +27,8 @@ bool fr_harmony_is_tool(const json_t *tools, const char *name, size_t length) {
     return false;
 }
 
-/* Gives the length of a function's name, without a word that the model glued to it. */
+/* Gives the length of a function's name. If the model wrote another word directly after the name, that word is not
+ * counted. */
 static size_t name_length(const json_t *tools, const char *name, size_t length) {
     static const char *const glued[] = {"json", "code", "commentary"};
     if (fr_harmony_is_tool(tools, name, length)) return length;
@@ -36,7 +37,8 @@ static size_t name_length(const json_t *tools, const char *name, size_t length) 
         bool ends = length > tail && memcmp(name + length - tail, glued[i], tail) == 0;
         if (ends && fr_harmony_is_tool(tools, name, length - tail)) return length - tail;
     }
-    for (size_t end = length; end > 0; end--) /* the glued word may begin with characters that names can't have */
+    for (size_t end = length; end > 0; end--) /* the word after the name may begin with characters that names can't
+                                               * have */
         if ((name[end - 1] & 0x80) && fr_harmony_is_tool(tools, name, end - 1)) return end - 1;
     return length;
 }

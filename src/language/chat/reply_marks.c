@@ -1,9 +1,10 @@
-/* Finds marks in a reply (reply_marks.h). Marks are few and short, so held bytes are compared with each of them. */
+/* Finds marks in a reply (reply_marks.h). There are few marks, and they are short, so the held bytes are compared with
+ * each of them. */
 #include "src/language/chat/reply_marks.h"
 
 #include <string.h>
 
-/* True for a mark that is found in text. A mark that has an id is found only as that token. */
+/* Returns true for a mark that is found in text. If a mark has an id, only that token is the mark. */
 static bool in_text(const fr_reply_format *format, size_t mark) {
     return format->marks[mark] && format->ids[mark] < 0;
 }
@@ -14,8 +15,8 @@ void fr_mark_finder_begin(fr_mark_finder *finder, const fr_reply_format *format)
         if (in_text(format, i)) finder->begins[(unsigned char)format->marks[i][0]] = true;
 }
 
-/* Returns the mark that the held bytes are; FR_MARK_NONE: they are no mark. *partly: further bytes may make them a
- * mark. No mark is the beginning of another mark. */
+/* Returns the mark that the held bytes are equal to; FR_MARK_NONE: they are equal to none. *partly: further bytes may
+ * complete a mark. No mark is the beginning of another mark. */
 static fr_mark held_mark(const fr_mark_finder *finder, bool *partly) {
     *partly = false;
     for (size_t i = 0; i < FR_MARK_COUNT; i++) {

@@ -1,7 +1,7 @@
-/* Finds marks in a reply as it comes.
+/* Finds marks in a reply while it is generated.
  *
- * In: pieces of a reply, and which of them are control tokens. Out: marks, and the text between them, the same however
- * the reply was cut into pieces. Only bytes that can still become a mark are held back. */
+ * In: pieces of a reply, and which of them are control tokens. Out: marks, and the text between them. They do not
+ * depend on how the reply was cut into pieces. Only bytes that can still become a mark are held back. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_MARKS_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_MARKS_H
 
@@ -14,7 +14,7 @@ typedef struct fr_mark_finder {
     bool begins[256]; /* [byte] true if some mark that is found in text begins with this byte */
 } fr_mark_finder;
 
-/* Receives a mark or text. text: the bytes of the mark, or those between marks if mark is FR_MARK_NONE. */
+/* Receives a mark or text. text: the bytes of the mark; if mark is FR_MARK_NONE, bytes between marks. */
 typedef void fr_mark_fn(void *context, fr_mark mark, const char *text, size_t length);
 
 void fr_mark_finder_begin(fr_mark_finder *finder, const fr_reply_format *format);

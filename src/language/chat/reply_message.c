@@ -12,8 +12,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* Makes a JSON string of any bytes. Each broken character becomes one U+FFFD, however many of its bytes are there.
- * NULL: memory ran out. */
+/* Makes a JSON string of any bytes. Each incomplete character becomes one U+FFFD, however many bytes it has. NULL:
+ * memory ran out. */
 static json_t *string_of(const fr_text_buffer *text) {
     fr_text_buffer valid = {0};
     for (size_t at = 0; at < text->length;) {
@@ -70,7 +70,7 @@ fr_status fr_reply_message_check(const fr_reply_message *message) {
     return message->lost ? fr_fail_memory("a call", message->arguments.length) : FR_OK;
 }
 
-/* Writes the message. Its content is null if there are only calls. */
+/* Writes the message. If the message has only calls, its content is null. */
 fr_status fr_reply_message_write(const fr_reply_message *message, char **json, size_t *length) {
     *json = NULL;
     *length = 0;

@@ -7,10 +7,10 @@
 
 #include "formats/json_read.h"
 
-/* A member of an object in the output. It begins after the brace or comma before it, and ends before the comma or
- * brace after it. */
+/* A member of an object in the output. It begins after the brace or comma that precedes it, and ends before the comma
+ * or brace that follows it. */
 typedef struct member {
-    size_t begin, end, key, key_length; /* offsets; the key is counted with its quotes */
+    size_t begin, end, key, key_length; /* offsets in the output; key_length includes the key's quotes */
     json_t *decoded;                    /* the key's text; NULL: the key has no escapes */
     const char *name;
     size_t length;
@@ -19,7 +19,7 @@ typedef struct member {
 
 typedef struct pass {
     fr_text_buffer *text;
-    member *members; /* members of all objects that are open, the outermost first */
+    member *members; /* members of all open objects; those of the outermost object come first */
     size_t count, room;
     size_t at, to; /* at: bytes read so far; to: bytes written so far */
 } pass;
@@ -64,7 +64,7 @@ static int by_place(const void *one, const void *other) {
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-/* Rewrites an object's members in the output without those whose key is repeated later. */
+/* Rewrites an object's members in the output. Leaves out each member whose key is repeated later. */
 static bool drop_repeated(pass *p, member *members, size_t count) {
     char *bytes = p->text->bytes;
     bool some = false, lost = false;
@@ -98,7 +98,7 @@ static bool drop_repeated(pass *p, member *members, size_t count) {
 
 static bool copy_value(pass *p);
 
-/* Copies members or items, up to the bracket that closes them. */
+/* Copies the members of an object or the items of an array, up to the closing bracket. */
 static bool copy_container(pass *p) {
     const char *bytes = p->text->bytes;
     bool object = bytes[p->at] == '{', good = true;

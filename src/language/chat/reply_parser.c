@@ -46,7 +46,7 @@ size_t fr_reply_trusted_end(const fr_marked_text *prompt) {
     return ends ? prompt->length - prompt->trusted[count - 1].begin : 0;
 }
 
-/* True if the template's text begins with a mark that opens or ends reasoning, or with one that begins a message. */
+/* Returns true if the template's text begins with a mark that opens reasoning, ends reasoning, or begins a message. */
 static bool is_mark(const fr_reply_format *format, const char *text, size_t length) {
     static const fr_mark kinds[] = {FR_MARK_THINK, FR_MARK_THINK_END, FR_MARK_MESSAGE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -108,8 +108,8 @@ static fr_status not_begun(void) {
     return fr_fail(FR_USAGE, "fr_reply_parser_begin comes before what a reply is made of");
 }
 
-/* Feeds the rest of a character that the decoder still holds, because a mark or the reply's end cuts the character
- * off. */
+/* Feeds the bytes that the decoder still holds back, because the next mark, or the end of the reply, follows an
+ * incomplete character. */
 static fr_status feed_rest(fr_reply_parser *p) {
     const char *text;
     size_t length;

@@ -9,7 +9,7 @@
 #include "formats/json_wide.h"
 
 #define DEPTH_MAX   32    /* limit on nested schemas */
-#define SCHEMAS_MAX 10000 /* limit on the schemas and listed values that are read for one parameter */
+#define SCHEMAS_MAX 10000 /* limit on the number of schemas and listed values that are read for one parameter */
 
 enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL | FR_VALUE_OBJECT | FR_VALUE_ARRAY };
 
@@ -20,7 +20,7 @@ typedef struct search {
     size_t left;          /* how many more schemas may be read */
 } search;
 
-/* A schema, linked to the schemas that contain it. */
+/* A schema, linked to the schema that contains it, and so on up to the outermost one. */
 typedef struct chain {
     const json_t *schema;
     const struct chain *outer;
@@ -72,8 +72,8 @@ static fr_value_types type_of(const json_t *value) {
     }
 }
 
-/* Gives the types that both sets allow. If there are none, the sets contradict each other, and the first set
- * counts. */
+/* Gives the types that both sets allow. If the sets have no type in common, they contradict each other, and the first
+ * set is used. */
 static fr_value_types meet(fr_value_types a, fr_value_types b) {
     if (!a) return b;
     return a & b ? a & b : a;
@@ -96,8 +96,8 @@ static fr_value_types types_listed(search *s, const json_t *values) {
 
 static fr_value_types schema_types(search *s, const json_t *schema, const chain *outer);
 
-/* Gives the types that a schema allows, without looking at the schemas in it; 0: the schema's own keywords say nothing
- * about types. */
+/* Gives the types that a schema's own keywords allow, without looking at the schemas in it. 0: the keywords do not
+ * limit the types. */
 static fr_value_types own_types(search *s, const json_t *schema) {
     if (!s->property) {
         const json_t *constant = json_object_get(schema, "const");
@@ -128,8 +128,8 @@ static fr_value_types types_of_any(search *s, const json_t *schemas, const chain
     return types;
 }
 
-/* True if the schema contains itself through a reference, so that reading it again would add nothing. *depth: the
- * number of schemas around this one. */
+/* Returns true if the schema contains itself through a reference, so that it need not be read again. *depth: the number
+ * of schemas that contain this one. */
 static bool is_around(const chain *outer, const json_t *schema, size_t *depth) {
     for (*depth = 0; outer; outer = outer->outer, ++*depth)
         if (outer->schema == schema) return true;

@@ -2,8 +2,8 @@
  *
  * In: tools in the OpenAI form, {"type": "function", "function": {"name", "parameters"}} or the inner object alone.
  * Out: the types that the keywords type, const, enum and nullable allow, also through $ref (a JSON pointer into the
- * parameters), allOf, anyOf and oneOf. A schema that refers to itself is read only once, and limits bound the depth
- * and the number of schemas. A reference to another document says nothing. */
+ * parameters), allOf, anyOf and oneOf. A schema that refers to itself is read only once. The depth and the number of
+ * schemas are limited. A reference to another document is ignored. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
 

@@ -1,4 +1,4 @@
-/* Writes texts as values of given types (reply_value.h). */
+/* Writes texts as values of the types that a schema allows (reply_value.h). */
 #include "src/language/chat/reply_value.h"
 
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void put_comma(fr_text_buffer *out, fr_json_writer *w) {
     w->gap = 0;
 }
 
-/* Writes an invalid escape as plain characters, because the model meant its backslash as a character. */
+/* Writes an invalid escape as plain characters, because the model meant its backslash as an ordinary character. */
 static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
     fr_value_end_unit(out, &w->half);
     fr_text_append_string(out, "\\\\");
@@ -178,7 +178,7 @@ bool fr_value_is_too_big(const char *number, size_t length) {
     return !value && !whole && json_error_code(&error) == json_error_numeric_overflow;
 }
 
-/* True if a loose scan accepts the text as one value that fits in an object and can be read back. */
+/* Returns true if a loose scan accepts the text as one value that fits in an object and can be read back. */
 static bool is_json(const char *text, size_t length, bool *python) {
     fr_json_scan scan = {.loose = true};
     size_t number = 0; /* offset at which the last number begins */
@@ -194,10 +194,10 @@ static bool is_json(const char *text, size_t length, bool *python) {
     return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* True if a text that reads as a value of type `found` is meant as that value, and not as text. Quoted text is meant
- * as a value only if the types are known and contain no string. If the types are not known, any other value is meant,
- * except one that is spelled as in Python. If they are known, `found` must be one of them; null also counts if the
- * types contain no string. */
+/* Decides if a text that can be read as a value of type `found` is meant as that value, or as text. If the text is
+ * quoted, it is meant as a value only if the types are known and contain no string. Any other value is meant as such if
+ * the types are not known, except if it is written as in Python. If the types are known, it is meant as such if `found`
+ * is one of them; null is also meant as such if the types contain no string. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;

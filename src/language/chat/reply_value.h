@@ -8,24 +8,24 @@
 #include "src/language/chat/json_scan.h"
 #include "src/language/chat/reply_schema.h"
 
-/* Appends text to the inside of a JSON string. Bytes that are not UTF-8 stay unchanged. */
+/* Appends a text, escaped, within a JSON string. Bytes that are not UTF-8 stay unchanged. */
 void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
 
 /* fr_value_put_unit appends an escaped UTF-16 unit to a JSON string. *half, 0 at first, keeps the first half of a
- * surrogate pair until the second half comes. A surrogate without its other half becomes U+FFFD. fr_value_end_unit
- * must be called before anything else is appended: it writes a half that is still kept. */
+ * surrogate pair until the second half comes. A surrogate without its other half becomes U+FFFD. fr_value_end_unit must
+ * be called before anything else is appended. If a half is still kept, it writes that half. */
 void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
 void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
 
-/* Rewrites as JSON the bytes that a loose scan accepts. The struct begins zeroed. A comma is held back until something
- * follows it, because models write one after the last item. */
+/* Rewrites as JSON the bytes that a loose scan accepts. Set the struct to zero before the first byte. A comma is held
+ * back until something follows it, because models write a comma after the last item. */
 typedef struct fr_json_writer {
-    unsigned half; /* the first half of a surrogate pair, until the second half comes; 0: none */
+    unsigned half; /* the first half of a surrogate pair, kept until the second half comes; 0: none is kept */
     char escape[6];
-    uint8_t escaped; /* number of bytes in `escape`, which is an unfinished escape */
+    uint8_t escaped; /* number of bytes in `escape`, which holds an unfinished escape */
     bool none;       /* inside the word None, which is Python's null */
     bool comma;
-    uint8_t gap; /* number of bytes of white space after the comma, kept in `blanks` */
+    uint8_t gap; /* number of bytes of white space after the comma; they are kept in `blanks` */
     char blanks[32];
 } fr_json_writer;
 
@@ -34,11 +34,11 @@ void fr_value_put_json(fr_text_buffer *out, fr_json_writer *writer, const fr_jso
 
 unsigned fr_value_hex_digit(char byte);
 
-/* True if a JSON number is too big for a double. Integers may have any number of digits. */
+/* Returns true if a JSON number is too large for a double. Integers may have any number of digits. */
 bool fr_value_is_too_big(const char *number, size_t length);
 
-/* Writes the text as a value: as JSON if its type allows that and a loose scan accepts it, otherwise as a string. The
- * value can be read back: no number is too big, and no surrogate is alone. */
+/* Writes the text as a value. If a loose scan accepts the text, and the value's type is one of `types`, it is written
+ * as JSON; otherwise as a string. The value can be read back: no number is too large, and no surrogate is alone. */
 void fr_value_put(fr_text_buffer *out, const char *text, size_t length, fr_value_types types);
 
 #endif

@@ -14,8 +14,8 @@
 #include "src/language/chat/chat_templates.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-/* Builds the tokenizer in two steps. The templates are opened between them, because the second step makes control
- * tokens of added tokens that the templates name. */
+/* Builds the tokenizer in two steps, and opens the templates between them. The second step needs the templates: if a
+ * template contains the text of an added token, that token becomes a control token. */
 static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_chat_sources *sources) {
     fr_chat_templates *chat = tokenizer->chat;
     FR_TRY(fr_tokenizer_start(tokenizer, source));
@@ -27,7 +27,8 @@ static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *sourc
     return fr_tokenizer_finish(tokenizer, source, texts, sizeof texts / sizeof *texts);
 }
 
-/* Builds the tokenizer if `status` says that the chat templates could be read. Closes both sources in any case. */
+/* Builds the tokenizer if `status` says that the chat templates could be read. Closes both sources, even after a
+ * failure. */
 static fr_status open_sources(fr_tokenizer_source *source, fr_chat_sources *sources, fr_status status,
                               fr_tokenizer **tokenizer) {
     fr_tokenizer *opened = calloc(1, sizeof *opened);

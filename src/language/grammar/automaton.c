@@ -1,4 +1,5 @@
-/* Runs rules byte by byte (automaton.h). The rules become nodes in automaton_nodes.c; here are the states. */
+/* Runs rules byte by byte (automaton.h). automaton_nodes.c makes nodes from the rules; this file makes states from the
+ * nodes. */
 #include "src/language/grammar/automaton.h"
 
 #include <stdlib.h>
@@ -11,23 +12,24 @@
 #define STATES_MAX  (1u << 16)
 #define FRAMES_MAX  (1u << 21)
 #define PLACES_MAX  (1u << 22) /* limit on the places of all states together */
-#define AT_ONCE_MAX 4096       /* limit on the places of one state: each is another way in which the text may be read */
+#define AT_ONCE_MAX 4096       /* limit on the places of one state; each place is another way to read the text */
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu /* the largest number of a round */
 
-/* Costs of work, in units of about 10 ns on a slow core. FR_AUTOMATON_MAX units of work fill at most half of the table
- * of states, half of the table of places, and three quarters of the table of frames. */
+/* Costs of work, in units of about 10 ns on a slow core. FR_AUTOMATON_MAX units are the most work of one mask or step.
+ * So much work fills at most half of the table of states, half of the table of places, and three quarters of the table
+ * of frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* Counts how often something has been repeated in a rule. limit: 1 + the index in nodes.limits of the bounds on
- * `count`; 0: the rule counts nothing. */
+/* Counts the repetitions within a rule. limit: 1 + the index in nodes.limits of the bounds on `count`; 0: the rule
+ * counts nothing. */
 typedef struct counter {
     uint32_t limit, count;
 } counter;
 
-/* A stack frame, which says how a called rule returns: the node at which the caller continues, the caller's own frame,
- * and the caller's counter. Frame 0 is the end of the text. plain: the number of the frame that differs from this one
- * only in having plain counters (see plain_of). */
+/* A stack frame. It says how a called rule returns: to the node at which the caller continues, with the caller's own
+ * frame and the caller's counter. Frame 0 is the end of the text. plain: the number of the frame that is equal to this
+ * one except that its counters are plain (see plain_of). */
 typedef struct frame {
     uint32_t node, caller;
     counter counter;
@@ -51,24 +53,26 @@ struct fr_automaton {
     frame *frames;
     state *states;
     place *places;
-    /* [states, 256] the low 16 bits are the next state, the bits above are the round in which the step's cost was last
-     * counted; UNKNOWN: the step was not taken yet */
+    /* [states, 256] the next state in the low 16 bits. The bits above are the round in which the step's cost was last
+     * counted. UNKNOWN: the step was not taken yet. */
     uint32_t *steps;
     uint8_t *costs;  /* [states, 256] the cost of each step, as its logarithm to base 2 */
-    uint32_t *plain; /* [states] the plain state of each state (fr_automaton_plain); UNKNOWN: not looked for yet */
-    uint32_t round, last_round; /* round: the present round, or FR_NO_ROUND; last_round: the number of the last round
-                                 * that was begun */
-    size_t spent, most;         /* units of work so far, and their limit */
+    uint32_t *plain; /* [states] the plain state of each state (fr_automaton_plain); UNKNOWN: it was not searched yet */
+    /* round: the present round, or FR_NO_ROUND; last_round: the number of the round that was begun last */
+    uint32_t round, last_round;
+    size_t spent, most; /* units of work so far, and their limit */
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
     uint32_t *frame_table, *state_table; /* hash tables: 1 + the number of a frame or state; 0: the slot is empty */
     size_t frame_slots, state_slots;
-    /* found: [AT_ONCE_MAX] places of the state that is being made; waiting: places that must still be followed */
+    /* found: [AT_ONCE_MAX] the places of the state that is being made. waiting: the places whose nodes must still be
+     * visited. */
     place *found, *waiting;
     size_t found_count, waiting_count;
     bool found_end;               /* the text may end in the state that is being made */
-    uint32_t *seen;               /* hash table of the places that were already followed: 1 + index into `looked` */
-    place *looked;                /* [AT_ONCE_MAX * 4] the places that were already followed */
-    size_t looked_count, doubled; /* doubled: how many frames found for this state differ from their plain frames */
+    uint32_t *seen;               /* hash table of the places that were already visited: 1 + index into `looked` */
+    place *looked;                /* [AT_ONCE_MAX * 4] the places that were already visited */
+    size_t looked_count, doubled; /* doubled: number of frames found for this state that differ from their plain
+                                   * frames */
 };
 
 #define LOOKED_MAX (4 * AT_ONCE_MAX)
@@ -120,10 +124,10 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
     return &a->nodes.limits[c.limit - 1];
 }
 
-/* Counts one more repetition. The sum of the count and of the repetitions that must follow is compared with the
- * bounds. Returns false if the sum exceeds the largest count. With step->exactly no other repetitions may follow, so
- * it also returns false if the sum is below the least count. If there is no largest count, the counter stops at the
- * least count, which keeps the number of states small. */
+/* Counts one more repetition. Compares the count, plus the repetitions that must still follow, with the bounds. Returns
+ * false if this sum exceeds the largest count. If step->exactly is set, no other repetitions may follow, so a sum below
+ * the least count also returns false. If there is no largest count, the counter stops at the least count, which keeps
+ * the number of states small. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;
@@ -134,8 +138,8 @@ static bool count_one(const fr_automaton *a, const fr_count_step *step, counter 
     return true;
 }
 
-/* Replaces a count that is further from its next bound than any token can count. A count below the least count becomes
- * 1, and a higher one becomes the least count. Both the old and the new count allow the same tokens. */
+/* Replaces a count that no single token can bring to its next bound. If the count is below the least count, it becomes
+ * 1; otherwise it becomes the least count. The old and the new count allow the same tokens. */
 static counter plain_of(const fr_automaton *a, counter c) {
     if (!c.limit) return c;
     const fr_count_limit *limit = limit_of(a, c);
@@ -197,9 +201,8 @@ static int by_frame(const void *one, const void *other) {
     return (a->counter.count > b->counter.count) - (a->counter.count < b->counter.count);
 }
 
-/* Returns true if `one` allows every text that `other` allows. `one` comes first in sorted order, so the count of
- * `one` is not the higher one. Of two counts that have both reached the least count, the lower one allows more
- * texts. */
+/* Returns true if `one` allows every text that `other` allows. Places are sorted and `one` comes first, so its count is
+ * not above the count of `other`. If both counts have reached the least count, the lower count allows more texts. */
 static bool covers(const fr_automaton *a, const place *one, const place *other) {
     if (one->frame != other->frame || one->node != other->node || one->counter.limit != other->counter.limit)
         return false;
@@ -207,7 +210,8 @@ static bool covers(const fr_automaton *a, const place *one, const place *other) 
            one->counter.count >= limit_of(a, one->counter)->least;
 }
 
-/* Sorts the places that were found, and drops each place that another place covers (see covers). */
+/* Sorts the places that were found, and drops each place for which another place allows the same texts and more
+ * (covers). */
 static void sort_found(fr_automaton *a) {
     size_t kept = 0;
     qsort(a->found, a->found_count, sizeof *a->found, by_frame);
@@ -246,7 +250,7 @@ static fr_status add_state(fr_automaton *a, uint32_t *number) {
     return FR_OK;
 }
 
-/* Gives the number of the state whose places were found; adds the state if it is new. */
+/* Gives the number of the state that consists of the places that were found. Adds the state if it is new. */
 static fr_status find_state(fr_automaton *a, uint32_t *number) {
     sort_found(a);
     FR_TRY(widen(&a->state_table, &a->state_slots, a->state_count, hash_state, a));
@@ -273,7 +277,7 @@ static void find_nothing(fr_automaton *a) {
     a->found_end = false;
 }
 
-/* Adds a place to those that must be followed. A place that was followed before is not added again. */
+/* Adds a place to those that must be visited. A place that was added before is not added again. */
 static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, counter c) {
     if (!a->nodes.items[node].live) return FR_OK;
     size_t at = hash_place(frame_number, node, c) & (SEEN_SLOTS - 1);
@@ -287,8 +291,8 @@ static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, co
     return FR_OK;
 }
 
-/* Calls a rule. If the call is the last node of the calling rule, the called rule returns to the caller's caller and
- * continues the caller's counter. Any other call begins a new counter. */
+/* Calls a rule. If the call is the last node of the calling rule, the called rule returns directly to the caller's
+ * frame and keeps the caller's counter. Any other call gets a new frame and a new counter. */
 static fr_status call(fr_automaton *a, const fr_grammar_node *node, place p) {
     const uint32_t entry = a->nodes.entries[node->other];
     if (a->nodes.items[node->next].kind == FR_NODE_END) return reach(a, entry, p.frame, p.counter);
@@ -406,7 +410,7 @@ static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     return FR_OK;
 }
 
-/* Takes a step that was not counted in this round yet: counts its cost, and marks it as counted. */
+/* Takes a step whose cost was not yet counted in this round. Counts the cost, and marks it as counted. */
 static fr_status pay_step(fr_automaton *a, uint32_t number, uint8_t byte, uint32_t *next) {
     size_t at = (size_t)number * 256 + byte;
     if (a->steps[at] == UNKNOWN) FR_TRY(find_step(a, number, byte));
@@ -444,8 +448,8 @@ fr_status fr_automaton_spend(fr_automaton *a, size_t units) {
     return a->spent <= a->most ? FR_OK : fail_size();
 }
 
-/* Begins a round. Rounds have numbers of 16 bits: once all are used, the numbers are cleared from steps and states,
- * and begin at 1 again. */
+/* Begins a round. A round's number has 16 bits. When all numbers are used, they are cleared from steps and states, and
+ * begin at 1 again. */
 void fr_automaton_begin_round(fr_automaton *a) {
     if (a->last_round == LAST_ROUND) {
         a->last_round = 0;
@@ -560,8 +564,8 @@ fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
         return fr_fail_memory("a grammar's states", frames * (sizeof *numbers + sizeof *old));
     }
     memcpy(old, a->frames, frames * sizeof *old);
-    /* Keeps the frames to which places return, and the frames to which these return in turn. A frame's number is above
-     * its caller's, so one pass from the last frame to the first finds them all. */
+    /* Marks the frames to which places return, and the frames to which these frames return in turn. A frame's number is
+     * above its caller's, so one pass from the last frame to the first marks them all. */
     for (size_t i = s.first; i < s.first + s.count; i++) numbers[a->places[i].frame] = 1;
     for (size_t i = frames; i-- > 1;)
         if (numbers[i]) numbers[a->frames[i].caller] = 1;

@@ -1,5 +1,5 @@
-/* Makes the nodes of rules (automaton_nodes.h). Each expression is made with the node that follows it, so expressions
- * are made from their end to their beginning. */
+/* Makes the nodes of rules (automaton_nodes.h). To make an expression, the node that follows it is needed, so
+ * expressions are made from their end to their beginning. */
 #include "src/language/grammar/automaton_nodes.h"
 
 #include <stdlib.h>
@@ -17,7 +17,8 @@ typedef struct making {
     const fr_grammar_rules *rules;
     uint16_t *sizes;    /* the size of each rule's body: see size_of_rule */
     uint8_t *empty;     /* [rules] kept answers of may_be_empty */
-    uint32_t *nonempty; /* [rules] 1 + the rule that allows the same texts except the empty one; 0: not made yet */
+    uint32_t *nonempty; /* [rules] 1 + the number of the rule that allows the same texts without the empty one; 0: it is
+                         * not made yet */
     bool counting;      /* inside a loop that counts */
     fr_status status;
 } making;
@@ -57,8 +58,8 @@ typedef struct byte_run {
     uint8_t length, low[4], high[4];
 } byte_run;
 
-/* The byte runs of a class of characters, sorted. any[n]: a node that reads any n continuation bytes; it is made only
- * once. */
+/* The byte runs of a class of characters, sorted. any[n]: a node that begins to read n continuation bytes of any value;
+ * it is made only once. */
 typedef struct characters {
     making *m;
     uint32_t next, any[4];
@@ -91,8 +92,9 @@ static void add_bytes(characters *c, uint32_t low, uint32_t high) {
     c->runs[c->count++] = run;
 }
 
-/* Adds a range of characters whose encodings have the same length. The range is cut into parts that are byte runs. In
- * each part the first bytes are fixed, one byte has a range, and all bytes after that one take all their values. */
+/* Adds a range of characters whose encodings have the same length. Cuts the range into parts that are byte runs. In
+ * each part the first bytes are fixed, the next byte has a range, and all bytes after it take all values of a
+ * continuation byte. */
 static void add_same_length(characters *c, uint32_t low, uint32_t high) {
     for (uint32_t mask = 0x3F; mask < high && mask < 0xFFFFFF; mask = mask << 6 | 0x3F) {
         if ((low & ~mask) == (high & ~mask)) continue;
@@ -121,8 +123,8 @@ static void add_range(characters *c, uint32_t low, uint32_t high) {
     }
 }
 
-/* Makes the nodes that read runs from their byte `at` on. Runs that begin alike share a node, so that a state has few
- * places while a character of a large class is read. */
+/* Makes the nodes that read runs from their byte number `at` on. Runs with the same beginning share a node, so that a
+ * state has few places while a character of a large class is read. */
 static uint32_t make_runs(characters *c, const byte_run *runs, size_t count, size_t at) {
     uint32_t entry = END;
     size_t left = runs->length - at, end;
@@ -139,7 +141,7 @@ static uint32_t make_runs(characters *c, const byte_run *runs, size_t count, siz
     return entry;
 }
 
-/* Makes the nodes of a class of characters. A class without ranges becomes a node that reads no byte at all. */
+/* Makes the nodes of a class of characters. A class without ranges becomes a node that can read no byte. */
 static uint32_t make_characters(making *m, const fr_expression_node *e, uint32_t next) {
     characters c = {.m = m, .next = next};
     const fr_character_range *ranges = m->rules->ranges + e->first;
@@ -160,15 +162,15 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 
 /* ------------------------------------------------------------------------------------------------------ small rules */
 
-/* A small rule is copied to the places that refer to it. A rule that is large or repeats without end is called
- * instead. States share the part of a mask that lies within a called rule. That makes a call worth its cost for a rule
- * such as a whole string, but not for a rule of one character. A reference at the end of a rule is always a call,
- * because it needs no frame and so costs nothing. (The states of a language become such rules, each of which ends by
- * calling the next.)
+/* A small rule is copied to the places that refer to it. A rule that is large, or that repeats without end, is called
+ * instead. The part of a mask that lies within a called rule is computed once for many states. For a rule such as a
+ * whole string, that saves more than a call costs; for a rule of one character it does not. A reference at the end of a
+ * rule is always a call, because it needs no frame and so costs nothing. (The states of a language become such rules,
+ * each of which ends by calling the next.)
  *
  * The enumerators are values of `sizes`. A small rule has SIZE_BASE plus its size. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
-#define COPIED_MAX 256 /* ranges and rules of a body that is copied, each counted as often as it repeats */
+#define COPIED_MAX 256 /* limit on the ranges and rules of a copied body; each counts as often as it is repeated */
 #define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many ranges of one byte */
 
 static size_t size_of(making *m, fr_expression expression, size_t depth);
@@ -183,8 +185,8 @@ static size_t size_of_rule(making *m, uint32_t rule, size_t depth) {
     return *size < SIZE_BASE ? COPIED_MAX + 1 : *size - SIZE_BASE;
 }
 
-/* Gives the size of an expression. A size above COPIED_MAX means that it is too large to be copied, or repeats without
- * end. */
+/* Gives the size of an expression. A size above COPIED_MAX means that the expression is too large to be copied, or
+ * repeats without end. */
 static size_t size_of(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     size_t size = 0, one;
@@ -203,7 +205,7 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
         one = e->most > COPIED_MAX ? COPIED_MAX + 1 : size_of(m, e->first, depth + 1);
         return one > COPIED_MAX ? COPIED_MAX + 1 : size + e->most * one;
     case FR_EXPRESSION_COUNT:
-    case FR_EXPRESSION_COUNTED: return COPIED_MAX + 1; /* never copied: a copy would use its rule's only counter */
+    case FR_EXPRESSION_COUNTED: return COPIED_MAX + 1; /* never copied: a copy would need the only counter of a rule */
     default: return size;
     }
 }
@@ -212,11 +214,11 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
 
 enum { UNASKED, NEVER_EMPTY, EMPTY_TOO };
 
-/* True if the expression allows the empty text. A rule that is met again within itself counts as not empty, because it
- * adds no empty text of its own. */
+/* Returns true if the expression allows the empty text. A rule that is met again within itself counts as not empty,
+ * because it allows no empty text that was not found before. */
 static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
-    if (depth >= DEPTH_MAX) return false; /* `make` refuses expressions that are so deep */
+    if (depth >= DEPTH_MAX) return false; /* `make` refuses expressions that are this deep */
     for (; e->kind == FR_EXPRESSION_CHOICE || e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
         if (may_be_empty(m, e->second, depth + 1) == (e->kind == FR_EXPRESSION_CHOICE))
             return e->kind == FR_EXPRESSION_CHOICE;
@@ -236,7 +238,8 @@ static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
 
 /* ---------------------------------------------------------------------------------------------------- counted parts */
 
-/* Finds the limit with these bounds, or adds it. The search begins with the newest limit, which usually has them. */
+/* Finds the limit with these bounds, or adds it. The search begins with the newest limit, which usually has these
+ * bounds. */
 static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
     fr_grammar_nodes *n = m->nodes;
     for (size_t i = n->limit_count; i > 0 && i + 16 > n->limit_count; i--)
@@ -276,8 +279,8 @@ static uint32_t add_call(making *m, uint32_t rule, uint32_t next) {
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth);
 
-/* Makes `least` copies of a body, followed by as many optional copies as are allowed, or by a loop if there is no
- * largest count. */
+/* Makes `least` copies of a body. After them come as many optional copies as the largest count allows; if there is no
+ * largest count, a loop. */
 static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND) {
@@ -296,7 +299,7 @@ static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t nex
     return entry;
 }
 
-/* Makes a loop that counts. nonempty: the body's empty text is left out, so that each repetition reads at least a
+/* Makes a loop that counts. nonempty: the body's empty text is not allowed, so that each repetition reads at least one
  * byte. */
 static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least, bool nonempty, uint32_t next,
                           size_t depth) {
@@ -337,7 +340,7 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
     return add_split(m, make(m, e->first, next, depth), others);
 }
 
-/* Makes the nodes of an expression, and gives the first one. Sequences are made from their ends. */
+/* Makes the nodes of an expression, and gives the first node. Sequences are made from their end. */
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (depth == DEPTH_MAX && m->status == FR_OK)
@@ -363,8 +366,8 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     }
 }
 
-/* Calls a new rule that allows the texts of `rule` without the empty one. The rule is numbered before it is made,
- * because it may call itself. */
+/* Calls a new rule that allows the texts of `rule` without the empty text. The new rule gets its number before its
+ * nodes are made, because it may call itself. */
 static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t depth) {
     if (!m->nonempty[rule]) {
         uint32_t own = add_rule(m);
@@ -401,19 +404,20 @@ static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next
         if (!may_be_empty(m, e->first, depth)) return make_repeat(m, e, 1, next, depth + 1);
         return make_loop(m, e, 1, true, next, depth + 1);
     case FR_EXPRESSION_RULE: return call_nonempty(m, e->first, next, depth);
-    default: /* only the empty text is left: makes a node that reads no byte at all */
+    default: /* only the empty text is left, so this makes a node that can read no byte */
         return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
     }
 }
 
 /* ----------------------------------------------------------------------------------------- rules that allow nothing */
 
-/* The links between nodes, in a list for each node that they lead to. Link 2n leads from node n to its `next`; link 2n
- * + 1 leads from node n to its `other`, or to the rule that it calls. */
+/* The links between nodes, as one list for each node to which links lead. Link 2n leads from node n to its `next`. Link
+ * 2n + 1 leads from node n to its `other`, or to the rule that it calls. */
 typedef struct links {
-    uint32_t *first, *next; /* first: [nodes] the first link that leads to the node; next: [2 nodes] the next link of
-                             * the same list; both store 1 + the link's number, 0: none */
-    uint32_t *waiting;      /* [nodes] live nodes whose incoming links must still be followed */
+    /* first: [nodes] the first link that leads to the node. next: [2 nodes] the next link of the same list. Both store
+     * 1 + the link's number; 0: there is none. */
+    uint32_t *first, *next;
+    uint32_t *waiting; /* [nodes] live nodes whose incoming links must still be followed */
     size_t waiting_count;
 } links;
 
@@ -428,8 +432,8 @@ static void revive(fr_grammar_nodes *n, links *l, uint32_t node) {
     l->waiting[l->waiting_count++] = node;
 }
 
-/* Finds the live nodes, from which the end of their rule can be reached. A node is live if a node that it leads to is
- * live; a call is live if both its rule and the node after it are. */
+/* Finds the live nodes, which are those from which the end of their rule can be reached. A node is live if a node to
+ * which it leads is live. A call is live if both its rule and the node after it are live. */
 static void find_live(fr_grammar_nodes *n, links *l) {
     for (uint32_t i = 0; i < n->count; i++) {
         const fr_grammar_node *node = &n->items[i];

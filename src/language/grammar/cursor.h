@@ -1,6 +1,6 @@
 /* Reads a text byte by byte or character by character, for the languages in which grammars are written.
  *
- * In: a text of any bytes. Out: bytes and characters at the cursor's offset, which moves past those that were
+ * In: a text of any bytes. Out: bytes and characters at the cursor's offset. The offset moves past the bytes that are
  * taken. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_CURSOR_H
 #define FR_SRC_LANGUAGE_GRAMMAR_CURSOR_H
@@ -17,11 +17,11 @@ typedef struct fr_cursor {
 int fr_cursor_peek(const fr_cursor *cursor);
 bool fr_cursor_take(fr_cursor *cursor, char byte);
 
-/* Takes a number of exactly `digits` hexadecimal digits, at most 8. If a digit is missing, the cursor stands at the
- * place of that digit, and the function returns false. */
+/* Takes a number of exactly `digits` hexadecimal digits, at most 8. If a digit is missing, returns false, and the
+ * cursor is at the place of that digit. */
 bool fr_cursor_take_hex(fr_cursor *cursor, size_t digits, uint32_t *number);
 
-/* Takes a character of UTF-8. If there is none, takes nothing and returns false. */
+/* Takes a character of UTF-8. If no valid character follows, takes nothing and returns false. */
 bool fr_cursor_take_character(fr_cursor *cursor, uint32_t *code);
 
 #endif

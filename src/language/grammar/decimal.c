@@ -58,7 +58,8 @@ fr_decimal fr_decimal_negated(fr_decimal number) {
     return made;
 }
 
-/* Adds 1 to the digits after the sign, or subtracts 1 from them. The largest number of 40 digits stays unchanged. */
+/* Adds 1 to the digits after the sign, or subtracts 1 from them (`down`). The largest number of 40 digits stays
+ * unchanged. */
 static fr_decimal count(fr_decimal number, bool down) {
     bool negative = *number.text == '-';
     char *digits = number.text + negative;

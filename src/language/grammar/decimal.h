@@ -1,7 +1,7 @@
 /* Computes with whole numbers of up to 40 digits, for the bounds of schemas, which may not fit in 64 bits.
  *
- * In: JSON values. Out: their digits, with a minus before them if they are negative. A number with more digits becomes
- * the largest one of 40 digits. */
+ * In: JSON values. Out: their digits, with a minus before them if the number is negative. A number with more digits
+ * becomes the largest number of 40 digits. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_DECIMAL_H
 #define FR_SRC_LANGUAGE_GRAMMAR_DECIMAL_H
 
@@ -14,8 +14,8 @@ typedef struct fr_decimal {
     char text[FR_DECIMAL_DIGITS + 2];
 } fr_decimal;
 
-/* Gives the value if it is a whole number, else the next whole number above it (`above`) or below it. *whole: the
- * value is a whole number. */
+/* Gives the value if it is a whole number. Otherwise gives the next whole number above it (`above`) or below it.
+ * *whole: true if the value is a whole number. */
 fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
 
 /* Makes the number that is written with this many nines. */

@@ -14,7 +14,7 @@
 typedef struct rule_name {
     fr_text name;
     uint32_t rule;
-    size_t first; /* offset at which the rule is first mentioned */
+    size_t first; /* offset in the text at which the rule is first mentioned */
 } rule_name;
 
 typedef struct reader {
@@ -39,7 +39,8 @@ static fr_status fail(const reader *r, const char *what) {
     return fail_at(r, r->c.at, FR_INPUT, what);
 }
 
-/* Skips blanks and comments, and also line breaks in places where a rule may continue on the next line. */
+/* Skips blanks and comments. If `lines` is true, because a rule may continue on the next line, also skips line
+ * breaks. */
 static void skip_blanks(reader *r, bool lines) {
     for (int c; (c = fr_cursor_peek(&r->c)) == ' ' || c == '\t' || c == '#' || (lines && (c == '\n' || c == '\r'));
          r->c.at++)
@@ -204,7 +205,7 @@ static fr_status read_group(reader *r, size_t depth, fr_expression *expression) 
     return fr_cursor_take(&r->c, ')') ? FR_OK : fail(r, "a parenthesis is not closed");
 }
 
-/* Reads an item. *there: false if no item begins here. */
+/* Reads an item of a sequence. *there: false if no item begins here. */
 static fr_status read_item(reader *r, size_t depth, fr_expression *expression, bool *there) {
     *there = true;
     if (fr_cursor_take(&r->c, '"')) return read_literal(r, expression);
@@ -278,7 +279,8 @@ static fr_status read_all(reader *r) {
 }
 
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules) {
-    size_t most = text.length / 2 + 2; /* each name is followed by another byte, and `root` is always there */
+    size_t most = text.length / 2 + 2; /* in the text, another byte follows each name; the name `root` is always in the
+                                        * table */
     reader r = {.c = {text, 0}, .rules = rules, .slots = fr_hash_table_size(2 * (most < RULES_MAX ? most : RULES_MAX))};
     r.names = calloc(r.slots, sizeof *r.names);
     if (!r.names) return fr_fail_memory("a grammar", r.slots * sizeof *r.names);

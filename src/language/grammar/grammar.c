@@ -11,12 +11,12 @@
 #define KEPT_BYTES_MAX ((size_t)64 << 20) /* limit on the bytes of all masks that are kept */
 #define TEXT_MAX       ((size_t)1 << 20)  /* limit on the bytes of a grammar's text */
 #define APART_MAX      64                 /* limit on the tokens that are allowed only as themselves */
-/* The number of words of a mask that cost one unit of the automaton's work. A unit is a visit to one node of the tree
- * of tokens, and it takes about as long to combine this many words. */
+/* The number of words of a mask whose combination costs one unit of the automaton's work. Combining this many words
+ * takes about as long as a visit to one node of the tree of tokens, which is one unit. */
 #define UNIT_WORDS     16
 
 /* Holds what the places of one rule allow: the tokens that end within the rule, and the nodes of the tree at which the
- * rule may end (returns). */
+ * rule may end (`returns`). */
 typedef struct local_mask {
     uint64_t *bits; /* NULL: not made yet */
     uint32_t *returns;
@@ -27,14 +27,17 @@ struct fr_grammar {
     const fr_token_tree *tree;
     fr_automaton *automaton;
     fr_text_runs runs;
-    local_mask *locals; /* [states] for each state that is a part of other states, what its places allow */
+    local_mask *locals; /* [states] for each state that is the *local of a part (fr_automaton_part): what its places
+                         * allow */
     uint64_t **masks;   /* [states] the masks that are kept; NULL: not made yet */
-    /* capacity: states that there is room for; words: 64-bit words of a mask; kept: bytes of the masks that are kept */
+    /* capacity: number of states for which there is room; words: number of 64-bit words of a mask; kept: bytes of the
+     * masks that are kept */
     size_t capacity, words, kept, sweeps;
-    int32_t apart[APART_MAX]; /* tokens that are allowed only as themselves, never as text */
+    int32_t apart[APART_MAX]; /* tokens that are allowed only where the grammar names the token itself, and never as the
+                               * token's text */
     size_t apart_count;
-    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* [depth] the state at the node of this depth, on the way from the root to
-                                           * the node that a walk has reached */
+    /* [depth] for each node between the root and the node that a walk has reached: the state after the node's text */
+    uint32_t path[FR_TREE_DEPTH_MAX + 1];
 };
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -97,8 +100,8 @@ static fr_status note_return(local_mask *m, uint32_t node) {
     return FR_OK;
 }
 
-/* Tokens of at most `length` characters, all of the class. If a text may continue with such characters, these tokens
- * are allowed without a walk over their bytes. */
+/* The tokens of at most `length` characters that are all of one class. If a text may continue with such characters,
+ * these tokens are allowed without a walk over their bytes. */
 typedef struct slice {
     int class, index; /* class -1: there is no slice */
     size_t length;
@@ -109,15 +112,15 @@ static const slice NO_SLICE = {-1, -1, 0};
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m);
 
-/* Gives the slices of the tokens below a node; NULL: none were made for it. */
+/* Gives the slices of the tokens below a node; NULL: no slices were made for the node. */
 static const fr_slice_origin *origin_at(const fr_grammar *g, uint32_t node) {
     for (size_t i = 1; i < g->tree->slices.origin_count; i++)
         if (g->tree->slices.origins[i].node == node) return &g->tree->slices.origins[i];
     return NULL;
 }
 
-/* Handles a node whose text is allowed: allows the tokens that end at the node. m: NULL, or gets the node if the text
- * may also end there. */
+/* Handles a node whose text is allowed: allows the tokens that end at the node. m: NULL, or gets the node if the rule
+ * may end there. */
 static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *bits, local_mask *m) {
     const fr_token_node *at = &g->tree->nodes[node];
     for (int32_t id = at->id; id >= 0; id = at->itself ? -1 : g->tree->same[id])
@@ -125,8 +128,8 @@ static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *
     return m && fr_automaton_ends(g->automaton, state) ? note_return(m, node) : FR_OK;
 }
 
-/* Allows all tokens below the node `from` that the text's state there permits. Tokens of the slice `known` are allowed
- * already and left out. m: NULL, or collects the nodes at which the text may end. */
+/* Allows the tokens below the node `from` that may come in the state `state`. The tokens of the slice `known` are
+ * already allowed and are left out. m: NULL, or collects the nodes at which the rule may end. */
 static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;
@@ -153,8 +156,8 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
     return fr_automaton_spend(g->automaton, 2 + visited);
 }
 
-/* Allows the token that ends at a stop (slice_stops.h) and the tokens below the stop, as far as the text may continue
- * with them. state: the text's state before the character that leaves the class. */
+/* Allows the token that ends at a stop (slice_stops.h) and the tokens below the stop, as far as they may come. state:
+ * the state before the character that is not of the class. */
 static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t state, uint64_t *bits, local_mask *m) {
     for (uint8_t i = 0; i < stop->count; i++) {
         FR_TRY(fr_automaton_step(g->automaton, state, stop->bytes[i], &state));
@@ -167,8 +170,9 @@ static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t st
     return walk(g, stop->node, state, NO_SLICE, bits, m);
 }
 
-/* Allows the tokens below an origin (a node with slices) that are not in the slice `known`: those that leave the
- * class, and those that are longer than the slice. states[n]: the text's state after n characters of the class. */
+/* Allows the tokens below an origin (a node with slices) that are not in the slice `known`: those that have a character
+ * outside of the class, and those that are longer than the slice. states[n]: the state after n characters of the
+ * class. */
 static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
                             uint64_t *bits, local_mask *m) {
     size_t most = known.length < FR_STOP_TEXTS_MAX ? known.length : FR_STOP_TEXTS_MAX;
@@ -197,8 +201,8 @@ static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     return FR_OK;
 }
 
-/* Allows the tokens below an origin (a node with slices) that the text's state there permits: first those of a slice,
- * then the others. */
+/* Allows the tokens below an origin (a node with slices) that may come in the state `state`. First allows the tokens of
+ * a slice, then the others. */
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m) {
     uint32_t states[FR_STOP_TEXTS_MAX + 1];
@@ -260,7 +264,7 @@ static bool is_apart(const fr_grammar *g, int32_t id) {
     return false;
 }
 
-/* Sets the bits of the tokens that are kept apart (g->apart). Such a token is allowed if it may come as itself, and
+/* Sets the bits of the tokens in g->apart. Such a token is allowed if the grammar names the token itself here, and
  * forbidden otherwise. */
 static fr_status set_apart(fr_grammar *g, uint32_t state, uint64_t *bits) {
     for (size_t i = 0; i < g->apart_count; i++) {
@@ -306,7 +310,8 @@ static fr_status step(fr_grammar *g, uint32_t state, fr_text bytes, uint32_t *ne
     return FR_OK;
 }
 
-/* Steps over a token. A token that may come both as itself and as text counts as itself. */
+/* Steps over a token. If the token may come both as itself (the grammar names the token) and as its text, it counts as
+ * itself. */
 fr_status fr_grammar_step(fr_grammar *g, uint32_t state, int32_t id, uint32_t *next) {
     uint8_t sign[FR_TOKEN_SIZE];
     fr_text text;
@@ -363,7 +368,7 @@ static fr_status open(fr_grammar *g, const fr_token_tree *tree, const fr_grammar
     g->words = (tree->vocab + 63) / 64;
     uint32_t first;
     FR_TRY(fr_automaton_open(rules, &g->automaton));
-    FR_TRY(fr_automaton_begin(g->automaton, &first)); /* refuses a grammar that no text can begin */
+    FR_TRY(fr_automaton_begin(g->automaton, &first)); /* refuses a grammar with which no text can begin */
     return widen(g);
 }
 

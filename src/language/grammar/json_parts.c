@@ -10,9 +10,9 @@
 
 #define INDENT_MAX      20  /* limit on the characters of an indentation */
 #define DIGITS_MAX      18  /* limit on the digits of an integer that has no bounds */
-#define FRACTION_MAX    6   /* limit on the digits after the point */
-#define KEY_MAX         40  /* limit on the characters after the first one of a key without quotes */
-#define NAME_LENGTH_MAX 200 /* limit on the bytes of the names from which another key must differ (other_end) */
+#define FRACTION_MAX    6   /* limit on the digits after the decimal point */
+#define KEY_MAX         40  /* limit on the further characters of a key without quotes, after its first one */
+#define NAME_LENGTH_MAX 200 /* limit on the total bytes of the names from which another key must differ (other_end) */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,
@@ -80,7 +80,7 @@ static bool within(const fr_character_range *ranges, size_t count, bool except, 
     return found != except;
 }
 
-/* Gives the intersection of the ranges with PLAIN, and returns the number of ranges in it. The given ranges must not
+/* Gives the intersection of the ranges with PLAIN, and returns how many ranges it has. The given ranges must not
  * overlap. */
 static size_t common(const fr_character_range *ranges, size_t count, fr_character_range *out) {
     size_t kept = 0;
@@ -140,8 +140,8 @@ static fr_expression by_code(fr_written_parts *p) {
     return then(p, string(p, "\\u"), fr_expression_or(p->rules, whole, lower));
 }
 
-/* Writes the characters of a string between marks. If the marks are written as text, a string has no '<', because the
- * marks begin with it. */
+/* Writes the characters of a string between two marks. If the marks are written as text, the string must not contain
+ * '<', because the marks begin with it. */
 static fr_expression bare_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                      bool except) {
     fr_character_range *all = malloc((count + 2) * sizeof *all);
@@ -204,8 +204,8 @@ static uint32_t code_at(const char *text, size_t at, size_t *length) {
     return size < 1 ? 0xFFFD : (uint32_t)code;
 }
 
-/* Makes the rest of a string after its first `at` bytes, up to its quote. These bytes are the beginning of several
- * sorted names, and the whole string must not be one of these names. */
+/* Makes the rest of a string after its first `at` bytes, up to its closing quote. These bytes are the beginning of all
+ * `names`, which are sorted. The whole string must not be one of these names. */
 static fr_expression other_end(fr_written_parts *p, const char *const *names, size_t count, size_t at) {
     fr_expression quote = string(p, "\"");
     fr_expression any = fr_expression_repeat(p->rules, plain_except(p->rules, NULL, 0), 0, FR_GRAMMAR_UNBOUND);
@@ -238,7 +238,7 @@ static fr_expression any_key(fr_written_parts *p);
 
 fr_expression fr_written_other_string(fr_written_parts *p, const char *const *names, size_t count) {
     const char **sorted = p->mark ? NULL : malloc((count + 1) * sizeof *sorted);
-    if (p->mark) return any_key(p); /* bare keys are not compared with names */
+    if (p->mark) return any_key(p); /* keys without quotes are not compared with names */
     if (!sorted) {
         p->rules->status = FR_MEMORY;
         return 0;
@@ -266,7 +266,7 @@ static void join(fr_written_parts *p, fr_expression *all, bool *some, fr_express
     *some = true;
 }
 
-/* Allows the numbers from low to high, digit by digit. Both must have the same number of digits. */
+/* Allows the numbers from low to high, digit by digit. low and high must have the same number of digits. */
 static fr_expression between(fr_written_parts *p, const char *low, const char *high) {
     size_t length = strlen(low);
     if (length == 0) return 0;
@@ -288,7 +288,7 @@ static fr_expression between(fr_written_parts *p, const char *low, const char *h
     return all;
 }
 
-/* Allows the numbers from low to high. Both are at least 0. */
+/* Allows the numbers from low to high. low and high are at least 0. */
 static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, const char *sign, fr_expression *all,
                          bool *some) {
     const size_t shortest = strlen(low.text), longest = strlen(high.text);
@@ -299,8 +299,8 @@ static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, c
     }
 }
 
-/* Finds the smallest and the largest integer within the bounds. A missing bound is replaced by an integer of
- * DIGITS_MAX digits. If the other bound already has more digits, the replacement has one digit more than that
+/* Finds the smallest and the largest integer within the bounds. A missing bound is replaced by an integer of DIGITS_MAX
+ * digits. If the other bound already has more digits than that, the replacement has one digit more than the other
  * bound. */
 static void whole_bounds(const fr_written_bounds *b, fr_decimal *low, fr_decimal *high) {
     const fr_decimal far_low = fr_decimal_nines(DIGITS_MAX, true), far_high = fr_decimal_nines(DIGITS_MAX, false);
@@ -335,8 +335,8 @@ bool fr_written_integer(fr_written_parts *p, const fr_written_bounds *bounds, fr
     return some;
 }
 
-/* Allows numbers with a fraction that is not 0. Such a number lies between two neighbouring integers, so bounds on its
- * whole part suffice. */
+/* Allows numbers with a fraction that is not 0. Such a number lies between two neighbouring integers, so it suffices to
+ * bound its whole part. */
 static void add_fractions(fr_written_parts *p, const fr_written_bounds *b, fr_expression *all, bool *some) {
     const fr_decimal far = fr_decimal_nines(DIGITS_MAX - 1, false);
     fr_decimal low = b->has_least ? larger(b->least, ZERO) : ZERO, high = b->has_most ? b->most : far;
@@ -389,7 +389,7 @@ static fr_expression dumped(fr_written_parts *p, const json_t *value) {
     return made;
 }
 
-/* Writes a key as the form has it: bare, or as a JSON string. */
+/* Writes a key in the form of `parts`: without quotes, or as a JSON string. */
 static fr_expression key(fr_written_parts *p, const char *name) {
     if (p->mark && is_bare(name)) return string(p, name);
     json_t *text = json_string(name);

@@ -1,6 +1,6 @@
-/* Reads JSON schemas (readers.h). The grammar allows values of the schema, but not all of them: members come in the
- * order of `properties`, a keyword about one type implies that type, and numbers are short. A keyword that is not
- * built is refused, with its place. */
+/* Reads JSON schemas (readers.h). The grammar allows only values of the schema, but not all of them. Members come in
+ * the order of `properties`, numbers have few digits, and a keyword that concerns one type implies that type. A keyword
+ * that is not built is refused, and the error line names its place. */
 #include <stdlib.h>
 
 #include "formats/json_read.h"
@@ -9,9 +9,9 @@
 
 #define DEPTH_MAX   64    /* limit on nested schemas */
 #define SCHEMAS_MAX 20000 /* limit on all schemas that are read */
-#define LOOKS_MAX   8     /* limit on references that lead to another reference */
-#define TYPES_MAX   7     /* a schema can't have more types, because JSON Schema has no more */
-#define VALUES_MAX  4000  /* limit on listed values, each of which may take one of the places of an automaton's state */
+#define LOOKS_MAX   8     /* limit on the references that are followed one after the other */
+#define TYPES_MAX   7     /* number of JSON Schema's types, so a schema can't have more */
+#define VALUES_MAX  4000  /* limit on listed values; each of them may take one of the places of an automaton's state */
 
 struct fr_schema_reference {
     const json_t *schema;
@@ -52,8 +52,8 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 
-/* Reads a count. Gives `otherwise` if the schema lacks the keyword, and `beyond` if the count is so high that no text
- * can reach it. */
+/* Reads a count. If the schema lacks the keyword, gives `otherwise`. If the count is so high that no text can reach it,
+ * gives `beyond`. */
 static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
     if (!number) return otherwise;
@@ -81,7 +81,7 @@ static const struct type {
     {"number", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
 };
 
-/* True if some of the values that the schema excludes have this type. */
+/* Returns true if some of the values that the schema excludes have this type. */
 static bool excludes(const json_t *schema, const char *type) {
     size_t i;
     json_t *value;
@@ -95,7 +95,7 @@ static bool excludes(const json_t *schema, const char *type) {
     return found;
 }
 
-/* Allows those of true, false and null that the schema does not exclude. */
+/* Allows true and false (`boolean`) or null, except those that the schema excludes. */
 static fr_status read_words(reader *r, const json_t *schema, bool boolean, const fr_schema_path *path,
                             fr_expression *expression) {
     static const char *const words[] = {"true", "false", "null"};
@@ -224,7 +224,7 @@ static fr_status add_reference(reader *r, const json_t *target, uint32_t *rule) 
     return FR_OK;
 }
 
-/* Reads a reference. All references to a schema share one rule, so a schema may refer to itself. */
+/* Reads a reference. All references to one schema call the same rule, so a schema may refer to itself. */
 static fr_status read_reference(reader *r, const json_t *target, const fr_schema_path *path,
                                 fr_expression *expression) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -247,7 +247,7 @@ static fr_status read_reference(reader *r, const json_t *target, const fr_schema
 
 /* ----------------------------------------------------------------------------------------------------- combinations */
 
-/* Prepares a part of a schema so that it can be merged with the rest. */
+/* Prepares a part of a schema, such as an entry of allOf, so that it can be merged with the rest. */
 static fr_status read_part(reader *r, const json_t *part, const fr_schema_path *path, json_t **ready) {
     const json_t *said = fr_schema_look_through(r, part, path);
     FR_TRY(fr_schema_check_words(r, said, path));
@@ -268,7 +268,7 @@ static fr_status merge_part(reader *r, json_t **rest, const json_t *part, const 
     return status;
 }
 
-/* Merges a schema with the rest of the schema that contains it, and reads the result. Takes over `rest`. */
+/* Merges a schema with the rest of the schema in which it is a part, and reads the result. Takes over `rest`. */
 static fr_status read_merged(reader *r, json_t *rest, const json_t *with, const fr_schema_path *path,
                              fr_expression *expression) {
     fr_status status = merge_part(r, &rest, with, path);
@@ -351,15 +351,15 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
     return status;
 }
 
-/* Returns true if a part of the schema that could not be read may be ignored: the caller is lenient, and the part is
- * not supported or not valid. */
+/* Returns true if a part of the schema that could not be read may be ignored. That is so if `parts` is lenient, and the
+ * part is not supported or not valid. */
 static bool may_say_less(const reader *r, fr_status status) {
     bool failed = status == FR_UNBUILT || (status == FR_INPUT && !r->nothing);
     return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= SCHEMAS_MAX;
 }
 
-/* Reads only the keywords that are always built and valid. If that fails, it reads only the type; if that fails too,
- * it allows any value. */
+/* Reads only the keywords that are always built and valid. If that fails, reads only the type. If that fails too,
+ * allows any value. */
 static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression) {
     static const char *const kept[] = {"type",       "enum",      "const",

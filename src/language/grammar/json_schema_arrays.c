@@ -1,7 +1,7 @@
 /* Makes expressions of a schema's arrays (json_schema_reader.h). Arrays whose items must all differ are built only if
- * the possible values of the items are known. A few values may come in any order; more values may come only in the
- * order of the schema. Other such arrays are refused, because no automaton can compare arbitrary strings with each
- * other. */
+ * the possible values of the items are known. If there are few values, they may come in any order. If there are more,
+ * they may come only in the order of the schema. Other such arrays are refused, because no automaton can compare
+ * arbitrary strings with each other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "src/language/grammar/json_schema_reader.h"
 
 #define SHUFFLED_MAX 8     /* limit on the values that may come in any order */
-#define RULES_MAX    20000 /* limit on the rules for values that come in the schema's order */
+#define RULES_MAX    20000 /* limit on the rules for values that may come only in the schema's order */
 #define HITS_MAX     64    /* limit on the items that `contains` may require */
 #define CHOICES_MAX  8     /* limit on nested choices */
 #define INTEGERS_MAX 100   /* limit on the integers that are listed; their bounds must also be within BOUND_MAX */
@@ -19,8 +19,8 @@
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
-/* Reads the items that have schemas of their own, at least `least` of them. end: what may follow the last of them. The
- * expression is made from the last item to the first. */
+/* Reads the items that have schemas of their own, at least `least` of them. end: the expression that may follow the
+ * last of them. The expression is made from the last item to the first. */
 static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t least, uint32_t given,
                             const fr_schema_path *path, fr_expression end, fr_expression *expression) {
     const fr_schema_path place = {path, "prefixItems", 0};
@@ -41,8 +41,8 @@ static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t l
     return FR_OK;
 }
 
-/* Reads the items that have schemas of their own, and then further items, which share one schema. A further item may
- * come only after all of the items with their own schemas. */
+/* Reads the items that have schemas of their own, and then further items, which all have the schema `rest`. A further
+ * item may come only after all items with schemas of their own. */
 static fr_status read_tuple(fr_schema_reader *r, const json_t *first, const json_t *rest, uint32_t least, uint32_t most,
                             const fr_schema_path *path, fr_expression *expression) {
     uint32_t given = (uint32_t)json_array_size(first);
@@ -71,7 +71,7 @@ typedef struct choice {
     uint32_t count, least, most, first_rule;
 } choice;
 
-/* Writes a value. A comma comes before each value but the first. */
+/* Writes a value. If it is not the first, a comma comes before it. */
 static fr_expression write_value(const choice *c, size_t value, bool first) {
     fr_expression literal = fr_written_literal(c->r->parts, json_array_get(c->values, value));
     return first ? literal : fr_schema_then(c->r, fr_written_comma(c->r->parts), literal);
@@ -82,7 +82,7 @@ static void define(const choice *c, uint32_t rule, fr_expression body, bool some
     fr_grammar_define(rules, c->first_rule + rule, some ? body : fr_expression_characters(rules, NULL, 0, false));
 }
 
-/* Writes values in any order. There is a rule for each set of values that were already written. */
+/* Writes values in any order. There is one rule for each set of values that may already have been written. */
 static void write_shuffled(const choice *c) {
     fr_grammar_rules *rules = c->r->parts->rules;
     for (uint32_t set = 0; set < 1u << c->count; set++) {
@@ -100,8 +100,8 @@ static void write_shuffled(const choice *c) {
     }
 }
 
-/* Writes values in the order of the schema. There is a rule for each value that may be next, combined with each number
- * of values that were already written. */
+/* Writes values in the order of the schema. There is one rule for each pair of a value that may be next and a number of
+ * values that were already written. */
 static void write_in_order(const choice *c) {
     fr_grammar_rules *rules = c->r->parts->rules;
     uint32_t counts = c->count + 1;
@@ -144,7 +144,7 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
 }
 
 /* Adds all values of a type to a list. That is possible for booleans, null, and integers whose bounds are close to each
- * other. If the type has too many values, returns false. */
+ * other. Returns false if the type has too many values. */
 static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const json_t *schema, json_t *list) {
     const json_t *least = json_object_get(schema, "minimum"), *most = json_object_get(schema, "maximum");
     if (strcmp(type, "boolean") == 0) {
@@ -161,8 +161,8 @@ static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const 
     return true;
 }
 
-/* Adds the texts of a language that begin with `text` and continue from state `at`. If there are too many such texts,
- * or if they are too long, returns false. */
+/* Adds the texts of a language that begin with `text` and continue from state `at`. Returns false if there are too many
+ * such texts, or if they are too long. */
 static bool add_texts_from(fr_grammar_rules *rules, const fr_language *language, uint32_t at, char *text, size_t length,
                            json_t *list) {
     const fr_language_state *state = &language->states[at];
@@ -178,7 +178,7 @@ static bool add_texts_from(fr_grammar_rules *rules, const fr_language *language,
     return true;
 }
 
-/* Adds the strings of a schema whose pattern, or format, allows only a few. */
+/* Adds the strings of a schema if its pattern or format allows only a few. */
 static fr_status add_texts(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t *list,
                            bool *known) {
     fr_language *language;
@@ -197,7 +197,7 @@ static fr_status add_texts(fr_schema_reader *r, const json_t *schema, const fr_s
     return status == FR_OK ? fr_schema_check(r->parts->rules, path) : status;
 }
 
-/* Adds the values of a list that match the schema to another list, each only once. */
+/* Adds those values of `list` that match the schema to `kept`, each only once. */
 static fr_status keep_different(fr_schema_reader *r, const json_t *list, const json_t *schema,
                                 const fr_schema_path *path, json_t *kept) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -211,7 +211,7 @@ static fr_status keep_different(fr_schema_reader *r, const json_t *list, const j
     return fr_schema_check(rules, path);
 }
 
-/* Adds the values of one type, or of each in a list of types. If they can't all be listed, returns false. */
+/* Adds the values of one type, or of all types in a list. Returns false if they can't all be listed. */
 static bool add_values_of_types(fr_grammar_rules *rules, const json_t *types, const json_t *schema, json_t *list) {
     bool known = json_is_string(types) && add_values_of_type(rules, json_string_value(types), schema, list);
     for (size_t i = 0; i < json_array_size(types); i++) {
@@ -221,7 +221,7 @@ static bool add_values_of_types(fr_grammar_rules *rules, const json_t *types, co
     return known;
 }
 
-/* Adds all values that may match a schema, and perhaps some that do not; *known: the list is complete. */
+/* Adds all values that match a schema, and perhaps some that do not match it. *known: true if the list is complete. */
 static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth,
                             json_t *list, bool *known) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -243,7 +243,7 @@ static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_
     return fr_schema_check(rules, path);
 }
 
-/* Lists the values that items may have, each only once; NULL: they are not known. */
+/* Lists the values that items may have, each only once. NULL: the values are not known. */
 static fr_status values_of_items(fr_schema_reader *r, const json_t *items, const fr_schema_path *path,
                                  json_t **values) {
     const fr_schema_path place = {path, "items", 0};
@@ -305,7 +305,7 @@ static fr_status read_items(fr_schema_reader *r, const json_t *items, uint32_t l
     return FR_OK;
 }
 
-/* Makes the arrays of a schema with `contains`. The items that `contains` requires come first. */
+/* Makes the arrays of a schema with `contains`. The items that match `contains` come first. */
 static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json_t *items, uint32_t least,
                            uint32_t most, const fr_schema_path *path, fr_expression *expression) {
     const json_t *hit = json_object_get(schema, "contains");
@@ -334,7 +334,7 @@ fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const 
     const fr_schema_path unique = {path, "uniqueItems", 0}, place = {path, "contains", 0};
     uint32_t least, most;
     FR_TRY(fr_schema_read_counts(r, schema, "minItems", "maxItems", path, &least, &most));
-    if (json_is_array(items)) { /* before draft 2020-12, tuples were written in this form */
+    if (json_is_array(items)) { /* before draft 2020-12, schemas had tuples in this form */
         first = items;
         items = json_object_get(schema, "additionalItems");
     }

@@ -1,24 +1,25 @@
-/* Replaces `not`, `if` and the like by choices of schemas (json_schema_reader.h). A schema that must not hold is
- * replaced by a list of schemas, at least one of which must hold instead. The list may lack some values that the
- * schema does not match: the grammar then allows fewer values, but never wrong ones. */
+/* Replaces `not`, `if` and similar keywords by choices of schemas (json_schema_reader.h). To deny a schema means to
+ * require that it does not hold. A denied schema is replaced by a list of schemas, at least one of which must hold.
+ * Some values that do not match the denied schema may match no schema of the list. The grammar then allows fewer
+ * values, but never wrong ones. */
 #include <stdio.h>
 #include <string.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
 #define DEPTH_MAX      16 /* limit on nested denials */
-/* Limit on the members on which other members depend. Each of these members may be there or not, which doubles the
+/* Limit on the members on which other members depend. Each of these members is in the object or not, which doubles the
  * number of choices. */
 #define DEPENDENTS_MAX 6
-/* Limit on a length bound that can be denied: a double holds all integers up to it exactly. */
+/* Limit on the bounds of a length that can be denied. A double represents all integers up to this limit exactly. */
 #define COUNT_MAX      1e15
-#define PAIRS_MAX      4096 /* limit on the pairs of a oneOf's schemas that may hold at the same time */
+#define PAIRS_MAX      4096 /* limit on the pairs of schemas in a oneOf that may hold at the same time */
 
 /* ---------------------------------------------------------------------------------------------------------- denying */
 
 typedef struct denial {
     fr_schema_reader *r;
-    json_t *list;      /* schemas of which at least one must hold */
+    json_t *list;      /* the schemas of which at least one must hold */
     fr_status *status; /* becomes a failure if the denied schema is not valid */
 } denial;
 
@@ -28,7 +29,7 @@ static fr_grammar_rules *rules_of(const denial *d) {
     return d->r->parts->rules;
 }
 
-/* Adds a schema to the list, taking over the schema. */
+/* Adds a schema to the list of `d`. Takes over the schema. */
 static void may_be(const denial *d, json_t *schema) {
     fr_schema_add(rules_of(d), d->list, schema);
 }
@@ -56,7 +57,7 @@ static void deny_type(const denial *d, const json_t *types) {
     json_decref(integer);
 }
 
-/* Denies a bound or a count: requires a number beyond it. */
+/* Denies a bound on a number or on a count: requires a number beyond the bound. */
 static void deny_number(const denial *d, const char *key, const json_t *value) {
     static const struct {
         const char *key, *type, *beyond;
@@ -112,8 +113,8 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
     json_decref(others);
 }
 
-/* Denies an anyOf by denying each of its schemas. Each schema can be denied in several ways, one of which must hold.
- * So the denial is an allOf with an anyOf for each schema. */
+/* Denies an anyOf by denying each of its schemas. The denial of one schema is a list of which one entry must hold. So
+ * the denial of the anyOf is an allOf with one anyOf for each schema. */
 static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
@@ -160,8 +161,8 @@ static void deny_word(const denial *d, const json_t *schema, const char *key, co
     deny_number(d, key, value);
 }
 
-/* Denies a schema. A schema does not hold if one of its keywords does not hold, so the denials of all keywords are
- * listed. */
+/* Denies a schema. A schema does not hold if any one of its keywords does not hold, so the denials of all its keywords
+ * are added to the list. */
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const char *key;
     json_t *value;
@@ -173,8 +174,8 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
         if (*d->status == FR_OK) deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
-/* Lists schemas that exclude this schema: a value that matches one of them does not match this schema. For `true` the
- * list is empty. */
+/* Lists schemas that exclude this schema: a value that matches one of them does not match this schema. Every value
+ * matches the schema `true`, so its list is empty. */
 static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
     fr_status status = FR_OK;
     const denial d = {r, *list = fr_schema_list(r->parts->rules), &status};
@@ -194,7 +195,7 @@ static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_
 
 /* ------------------------------------------------------------------------------------------- conditions, dependents */
 
-/* Adds `part` to the schemas of `allOf`, and takes it over. */
+/* Adds `part` to the schema's allOf. Takes over `part`. */
 static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
     const json_t *all = json_object_get(schema, "allOf");
     json_t *more = json_is_array(all) ? fr_schema_copy(rules, all) : fr_schema_list(rules);
@@ -202,8 +203,8 @@ static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
     fr_schema_set(rules, schema, "allOf", more);
 }
 
-/* Adds a choice to the schema as an anyOf. The anyOf becomes a member of the schema's allOf, because several choices
- * must all be made. Takes over the list. */
+/* Adds a choice, which is a list of schemas, as an anyOf. The anyOf becomes an entry of the schema's allOf, because a
+ * schema may need several such choices at once. Takes over the list. */
 static void add_choice(fr_grammar_rules *rules, json_t *schema, json_t *list) {
     add_part(rules, schema, fr_schema_said(rules, "anyOf", list));
 }
@@ -244,7 +245,7 @@ static fr_status rewrite_not(fr_schema_reader *r, json_t *schema, const fr_schem
     return FR_OK;
 }
 
-/* Rewrites dependents as choices: a member is not there, or the schema that depends on it holds. */
+/* Rewrites dependents as choices: either a member is missing, or the schema that depends on it holds. */
 static fr_status rewrite_dependents(fr_grammar_rules *rules, json_t *schema, const char *key,
                                     const fr_schema_path *path) {
     const json_t *dependents = json_object_get(schema, key);
@@ -272,8 +273,8 @@ static bool disjoint(fr_schema_reader *r, const json_t *one, const json_t *other
                                fr_schema_look_through(r, other, path));
 }
 
-/* Gives one schema of a list, combined with denials of all others that may hold at the same time. Adds the number of
- * these others to *pairs. */
+/* Gives one schema of a list, combined with denials of all other schemas that may hold at the same time. Adds the
+ * number of these others to *pairs. */
 static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, const fr_schema_path *path,
                      size_t *pairs) {
     fr_grammar_rules *rules = r->parts->rules;

@@ -95,7 +95,7 @@ static bool holds_required(const question *q, const json_t *names) {
     return true;
 }
 
-/* Checks the value against a keyword about its own type. */
+/* Checks the value against a keyword that limits values of its type. */
 static fr_status holds_word(const question *q, const char *key, const json_t *word, bool *holds) {
     static const char *const bounds[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", NULL};
     static const char *const lengths[] = {"minLength", "maxLength", NULL};
@@ -125,8 +125,8 @@ static fr_status holds_word(const question *q, const char *key, const json_t *wo
     return FR_OK;
 }
 
-/* True if the keyword does not limit values of this type. A format limits no constant, because it is only an
- * annotation. */
+/* Returns true if the keyword does not limit values of this type. The keyword `format` limits no constant, because it
+ * is only an annotation. */
 static bool is_silent(const char *key, const json_t *value) {
     static const char *const texts[] = {FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
     static const char *const lists[] = {"uniqueItems", "contains",        "minContains",      "maxContains", "items",
@@ -210,7 +210,7 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
     return FR_OK;
 }
 
-/* Keeps the values of a list that match a schema. */
+/* Adds those values of `list` that match the schema to `kept`. */
 static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const json_t *list, const fr_schema_path *path,
                               json_t *kept) {
     size_t i;
@@ -223,8 +223,8 @@ static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const j
     return fr_schema_check(r->parts->rules, path);
 }
 
-/* Gives the values that a schema lists and that match the rest of the schema. The keyword with the list need not be
- * checked, because all values of the list match it. */
+/* Gives the values that a schema lists and that match its other keywords. The keyword with the list need not be
+ * checked, because all values in the list match it. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values) {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
     fr_grammar_rules *rules = r->parts->rules;

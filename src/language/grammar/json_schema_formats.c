@@ -1,18 +1,18 @@
 /* Gives the regular expressions of a schema's formats (json_schema_reader.h).
  *
- * A format is an annotation in JSON Schema 2020-12, so each expression allows all that the format's standard allows: a
- * model that copies an address or a date must be able to write it unchanged. Where a standard sets no bound, these
- * expressions set one, so that a text can't continue without end: 18 digits for a number, 63 characters for the scheme
- * of an address. A format without an expression is ignored. */
+ * A format is only an annotation in JSON Schema 2020-12. So each expression allows everything that the format's
+ * standard allows: a model that copies an address or a date must be able to write it unchanged. Where a standard sets
+ * no bound, these expressions set one, so that a text can't continue without end. A number has at most 18 digits, and
+ * the scheme of an address at most 63 characters. A format without an expression is ignored. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
 /* Dates and times by RFC 3339, except for the year 0000, which programs refuse. The 29th of February exists in years
- * that 4 divides, but among full centuries only in those that 400 divides. A leap second is the last second of a day
- * in UTC. A leap second in local time is allowed for the offsets that are in use: whole and half hours, and, only
- * ahead of UTC, three quarters of an hour (+05:45). */
+ * that are multiples of 4. If such a year is a multiple of 100, it must also be a multiple of 400. A leap second is the
+ * last second of a day in UTC. In local time, a leap second is allowed for the offsets that are in use. These are whole
+ * and half hours, and, for offsets ahead of UTC, also three quarters of an hour (+05:45). */
 #define YEAR      "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 #define FOURTH    "(0[48]|[2468][048]|[13579][26])"
 #define LEAP_YEAR "([0-9]{2}" FOURTH "|" FOURTH "00)"
@@ -37,7 +37,8 @@
     "|" LEAP_SECONDS("21", "22", "02") "|" LEAP_SECONDS("22", "23", "01") "|" LEAP_SECONDS("23", "00", "00") ")"
 /* clang-format on */
 
-/* Durations by RFC 3339, appendix A, and with fractions of seconds, which ISO 8601 allows and programs write. */
+/* Durations by RFC 3339, appendix A. Fractions of seconds are allowed, too, because ISO 8601 allows them and programs
+ * write them. */
 #define COUNT   "[0-9]{1,18}"
 #define SECONDS COUNT FRACTION "S"
 #define CLOCK   "T(" COUNT "H(" COUNT "M(" SECONDS ")?)?|" COUNT "M(" SECONDS ")?|" SECONDS ")"
@@ -70,9 +71,9 @@
     SCHEME "(" ROOTED(more) "|" MARKED(more, ":@") "+" SEGMENTS(more) ")?" REST(more, private)
 #define REFERENCE(more, private) \
     "(" ABSOLUTE(more, private) "|(" ROOTED(more) "|" MARKED(more, "@") "+" SEGMENTS(more) ")?" REST(more, private) ")"
-#define NO_PRIVATE "?" /* URIs have no private characters; a '?' changes nothing, because a query allows it anyway */
+#define NO_PRIVATE "?" /* URIs have no private characters. The query already allows '?', so this adds nothing to it. */
 
-/* URI templates by RFC 6570. Text outside of an expression in braces stands for itself. */
+/* URI templates by RFC 6570. An expression in braces has variables; text outside of braces is literal. */
 #define VARIABLE "([A-Za-z0-9_]|" ESCAPED ")+(\\.([A-Za-z0-9_]|" ESCAPED ")+)*(:[1-9][0-9]{0,3}|\\*)?"
 #define LITERAL  "[!#$&(-;=?-\\[\\]_a-z~" UCS PRIVATE "]|" ESCAPED
 

@@ -1,4 +1,5 @@
-/* Checks the form of each keyword's value (json_schema_reader.h), by JSON Schema's drafts 4 to 2020-12. */
+/* Checks the value of each keyword: its type and its range (json_schema_reader.h), by JSON Schema's drafts 4 to
+ * 2020-12. */
 #include <math.h>
 #include <string.h>
 
@@ -33,8 +34,8 @@ static bool is_step(const json_t *value) {
     return fr_schema_number(value) > 0;
 }
 
-/* Accepts a number or a bool. In draft 4 a bool is the value of exclusiveMinimum, and says that `minimum` is
- * excluded. */
+/* Accepts a number or a boolean. In draft 4, exclusiveMinimum is a boolean, which says that the number of `minimum` is
+ * itself excluded. */
 static bool is_bound(const json_t *value) {
     return fr_schema_is_number(value) || json_is_boolean(value);
 }
@@ -52,7 +53,7 @@ static bool is_names(const json_t *value) {
     return json_is_array(value);
 }
 
-/* Checks only that the members are lists. Their names are checked when the lists become `required`. */
+/* Checks only that each member is a list. The names in the lists are checked when the lists become `required`. */
 static bool is_lists_by_name(const json_t *value) {
     const char *key;
     json_t *names;

@@ -9,12 +9,12 @@
 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
-/* Gives a list of words as it is, and a single word as a list. */
+/* Gives `value` as a list. A list is unchanged, and a single word becomes a list of one. */
 static json_t *as_list(fr_grammar_rules *rules, const json_t *value) {
     return json_is_array(value) ? json_incref((json_t *)value) : fr_schema_pack(rules, "[O]", value);
 }
 
-/* Lists the types that both schemas allow. An integer is also a number. */
+/* Lists the types that both schemas allow. The type integer is a part of the type number. */
 static json_t *common_types(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_t *a = as_list(rules, one), *b = as_list(rules, other), *both = fr_schema_list(rules), *item;
     json_t *number = fr_schema_pack(rules, "s", "number"), *integer = fr_schema_pack(rules, "s", "integer");
@@ -50,8 +50,8 @@ static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_
     return all;
 }
 
-/* Makes a schema that requires both schemas. If one of them is `true` or `false`, or if they are equal, the result is
- * the stricter one. */
+/* Makes a schema that requires both schemas. If one of them is `true` or `false`, or if both are equal, the result is
+ * the stricter of the two. */
 static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_is_true(one) || json_is_false(other)) return json_incref((json_t *)other);
     if (json_is_true(other) || json_is_false(one)) return json_incref((json_t *)one);
@@ -59,7 +59,7 @@ static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t 
     return fr_schema_pack(rules, "{s:[OO]}", "allOf", one, other);
 }
 
-/* Combines each schema of one list with each schema of the other list; NULL: there are too many. */
+/* Combines each schema of one list with each schema of the other list; NULL: there are too many pairs. */
 static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_array_size(one) * json_array_size(other) > CHOICES_MAX) return NULL;
     json_t *all = fr_schema_list(rules), *a, *b;
@@ -77,7 +77,7 @@ static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Gives the schema that additionalProperties requires of this member; NULL: the member is one of the properties, or
+/* Gives the schema that additionalProperties requires of this member. NULL: the member is one of the properties, or
  * additionalProperties allows anything. */
 static const json_t *said_of_others(const json_t *schema, const char *name) {
     const json_t *others = json_object_get(schema, "additionalProperties");
@@ -85,7 +85,7 @@ static const json_t *said_of_others(const json_t *schema, const char *name) {
     return others;
 }
 
-/* Adds the members of one schema, each merged with the other schema's constraint on it. */
+/* Adds the members of `one` to `all`. Each member's schema is merged with what `other` requires of that member. */
 static void add_members(fr_grammar_rules *rules, json_t *all, const json_t *one, const json_t *other) {
     const char *key;
     json_t *value;
@@ -107,9 +107,10 @@ static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const js
     return all;
 }
 
-/* Returns true if two schemas can't be merged, because additionalProperties of `one` would then apply to other members
- * than before. additionalProperties applies to all members that `one` does not name, and that none of its patterns
- * matches. The other schema's patterns and properties would change which members these are. */
+/* Returns true if the two schemas can't be merged, because additionalProperties of `one` would then apply to other
+ * members than before. additionalProperties applies to the members that are not in `properties` and match no pattern in
+ * the same schema. In the merged schema, the properties and patterns of `other` would change which members these
+ * are. */
 static bool crosses(const json_t *one, const json_t *other) {
     const json_t *others = json_object_get(one, "additionalProperties");
     if (!others || json_is_true(others)) return false;
@@ -118,7 +119,7 @@ static bool crosses(const json_t *one, const json_t *other) {
 }
 
 /* Returns true if `one` lists schemas for its first items, and `other` constrains its items in another way. In the
- * merged schema, the schema for the items after the list would then apply to items that it did not apply to before. */
+ * merged schema, the schema for further items of one would then apply to items to which it did not apply before. */
 static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
     const json_t *first = json_object_get(one, "prefixItems");
@@ -131,13 +132,13 @@ static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_
 
 /* --------------------------------------------------------------------------------------------------------- keywords */
 
-/* Gives the larger of two numbers, or the smaller. */
+/* Gives the larger of two numbers if `larger` is true, otherwise the smaller. */
 static json_t *choose(const json_t *one, const json_t *other, bool larger) {
     bool first = (fr_schema_compare(one, other) > 0) == larger;
     return json_incref((json_t *)(first ? one : other));
 }
 
-/* Gives the least number that is a multiple of both numbers; NULL: not both are integers from 1 to 1000000. */
+/* Gives the least common multiple of two numbers. NULL: one of them is not an integer from 1 to 1000000. */
 static json_t *common_multiple(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_int_t a = json_integer_value(one), b = json_integer_value(other), rest = a, next = b;
     if (a < 1 || b < 1 || a > 1000000 || b > 1000000) return NULL;
@@ -170,7 +171,7 @@ static bool is_schema(const json_t *value) {
     return json_is_object(value) || json_is_boolean(value);
 }
 
-/* Merges two different values of a keyword; NULL: no single value expresses both. */
+/* Merges two different values of a keyword. NULL: no single value expresses both. */
 static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json_t *one, const json_t *other) {
     static const char *const schemas[] = {"items", "additionalProperties", "propertyNames", NULL};
     if (strcmp(key, "type") == 0) return common_types(rules, one, other);
@@ -184,8 +185,8 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
     return fr_schema_is_word(key, schemas) ? both_of(rules, one, other) : NULL;
 }
 
-/* Writes a second pattern or constant under another keyword, because `pattern` and `const` hold only one. For any other
- * `key`, returns false. */
+/* Writes a second pattern or constant under one of our own keywords, because `pattern` and `const` hold only one. For
+ * any other `key`, returns false. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {
@@ -200,8 +201,8 @@ static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *ke
     return true;
 }
 
-/* Returns true if merging would change the meaning of `contains` in `one`. Without minContains, `contains` in `one`
- * requires one item. In a merged schema, the other schema's minContains would apply to it. */
+/* Returns true if merging would change the meaning of `contains` in `one`. If `one` has no minContains, its `contains`
+ * requires one item. In the merged schema, minContains of `other` would change that number. */
 static bool counts_for(const json_t *one, const json_t *other) {
     return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
            json_object_get(other, "minContains");
@@ -237,7 +238,7 @@ fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json
     if (json_is_true(one) || json_is_false(other)) *merged = json_incref((json_t *)other);
     if (!*merged && (json_is_true(other) || json_is_false(one))) *merged = json_incref((json_t *)one);
     if (*merged) return FR_OK;
-    /* the meaning of these keywords depends on the keywords beside them */
+    /* the meaning of these keywords depends on other keywords of the same schema */
     bool around = json_object_get(other, "unevaluatedProperties") || json_object_get(other, "unevaluatedItems");
     if (around || crosses(one, other) || crosses(other, one) || lists_differ(rules, one, other) ||
         lists_differ(rules, other, one) || counts_for(one, other) || counts_for(other, one))
@@ -256,7 +257,7 @@ fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json
 
 /* ------------------------------------------------------------------------------------------------- disjoint schemas */
 
-/* Lists the values that a schema allows; NULL: the schema has no list of values. */
+/* Lists the values that a schema allows by `const` or `enum`; NULL: it has neither. */
 static json_t *constants(fr_grammar_rules *rules, const json_t *schema) {
     const json_t *constant = json_object_get(schema, "const"), *list = json_object_get(schema, "enum");
     if (constant) return fr_schema_pack(rules, "[O]", constant);
@@ -283,15 +284,15 @@ static bool types_disjoint(fr_grammar_rules *rules, const json_t *one, const jso
     return apart;
 }
 
-/* True if a schema allows only objects. */
+/* Returns true if a schema allows only objects. */
 static bool only_objects(const json_t *schema) {
     const char *type = json_string_value(json_object_get(schema, "type"));
     return type && strcmp(type, "object") == 0;
 }
 
-/* True if one schema requires a member that the other schema excludes, or for which the other schema has another
- * constant or type. At least one of the schemas must allow only objects, because other values have no members and
- * might match both. */
+/* Returns true if one schema requires a member that the other schema excludes, or for which the other schema has
+ * another constant or type. At least one of the schemas must allow only objects: values of other types have no members,
+ * so they might match both schemas. */
 static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     size_t i;
     json_t *name;

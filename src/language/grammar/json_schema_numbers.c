@@ -1,5 +1,5 @@
-/* Makes expressions of a schema's numbers (json_schema_reader.h). Bounds are written digit by digit (json_parts.c). An
- * automaton removes the numbers that multipleOf or excluded constants don't allow. */
+/* Makes expressions of a schema's numbers (json_schema_reader.h). Bounds are written digit by digit (json_parts.c). If
+ * multipleOf or excluded constants forbid some numbers, an automaton removes these. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #define STEP_MAX   10000
 #define PLACES_MAX 6  /* limit on the digits after the point */
-#define WIDE       15 /* digits of the bound that replaces a missing one: any 15 digits have only one spelling */
+#define WIDE       15 /* digits of the bound that replaces a missing one; up to 15 digits have exactly one spelling */
 
-/* Reads one bound. Two keywords can give it, and the tighter one counts. */
+/* Reads one bound. Two keywords can give this bound; the tighter of the two is used. */
 static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,
                        bool *strict, fr_decimal *bound) {
     const json_t *plain = json_object_get(schema, key), *tight = json_object_get(schema, strict_key);
@@ -28,7 +28,7 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
 
 /* ---------------------------------------------------------------------------------------------- multiples of a step */
 
-/* Reads multipleOf as two integers: the step is units / 10^places. */
+/* Reads multipleOf as two integers: its value is units / 10^places. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
     double value = (double)fr_schema_number(step), power = 1;
     for (*places = 0; *places <= PLACES_MAX; ++*places, power *= 10) {
@@ -47,9 +47,10 @@ static uint64_t power_of_ten(uint32_t exponent) {
     return power;
 }
 
-/* Makes the automaton that accepts multiples of a step. It has a state for the beginning and one after a minus. For
- * each number of digits after the point, 0 included, it has a state for each remainder that the digits so far leave
- * when they are divided by `units`. For each remainder there is also a state directly after the point. */
+/* Makes the automaton that accepts multiples of a step. It has a state for the beginning and one for the place after a
+ * minus. The digits read so far leave a remainder when they are divided by `units`. For each number of digits after the
+ * point (including 0) and each remainder there is a state. For each remainder there is also a state for the place
+ * directly after the point. */
 static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) {
     for (uint32_t state = 0; state < 2; state++) {
         FR_TRY(fr_language_add_state(l, false));
@@ -59,7 +60,7 @@ static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) 
     }
     for (uint32_t place = 0; place <= places; place++)
         for (uint64_t rest = 0; rest < units; rest++) {
-            uint32_t next = 2 + (place + (place > 0)) * units; /* the first state with one more digit after the dot */
+            uint32_t next = 2 + (place + (place > 0)) * units; /* the first state with one more digit after the point */
             FR_TRY(fr_language_add_state(l, rest * power_of_ten(places - place) % units == 0));
             if (place == 0 && places > 0)
                 FR_TRY(fr_language_add_edge(l, '.', '.', 2 + (places + 1) * units + (uint32_t)rest));
@@ -92,7 +93,7 @@ static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, con
 
 /* ---------------------------------------------------------------------------------------------- excluding constants */
 
-/* Writes a number as the grammar spells it: as an integer, or with as few decimal places as distinguish it from other
+/* Writes a number as the grammar writes it: as an integer, or with as few decimal places as distinguish it from other
  * numbers. */
 static void write_number(const json_t *number, char *text, size_t size) {
     double value = json_number_value(number);
@@ -137,8 +138,8 @@ static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Gives a bound in place of a missing one. The new bound is far below or above the other bound. If the other bound is
- * missing too, the new one is far from 0. */
+/* Gives a bound that replaces a missing one, below the numbers (`below`) or above them. It is far from the other bound.
+ * If the other bound is missing too, it is far from 0. */
 static fr_decimal far_from(const fr_decimal *other, bool below) {
     size_t digits = other && (*other->text == '-') == below ? fr_decimal_length(other) + 1 : 0;
     return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);

@@ -1,26 +1,27 @@
-/* Makes expressions of a schema's objects (json_schema_reader.h). Members come in the order of `properties`, other
- * members after them. */
+/* Makes expressions of a schema's objects (json_schema_reader.h). Members come in the order of `properties`. Other
+ * members come after them. */
 #include <stdlib.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define PATTERNS_MAX 4     /* limit on the patterns of names; members have a schema for each set of patterns */
-#define COUNTED_MAX  200   /* limit on the members of an object if their number is bounded */
-#define RULES_MAX    20000 /* limit on rules: one for each member and each number of members before that member */
+#define PATTERNS_MAX 4     /* limit on the patterns of names; there is a schema of members for each set of patterns */
+#define COUNTED_MAX  200   /* limit on the members of an object whose number of members is bounded */
+#define RULES_MAX    20000 /* limit on the rules: one for each member and each number of members before it */
 
 /* ------------------------------------------------------------------------------------------------------- the schema */
 
 typedef struct shape {
     fr_schema_reader *r;
-    const json_t *schema, *patterns, *others; /* others: additionalProperties, else unevaluatedProperties, else NULL */
+    /* others: additionalProperties; if it is missing, unevaluatedProperties; if that is missing too, NULL */
+    const json_t *schema, *patterns, *others;
     const fr_schema_path *path;
-    /* objects whose keys are the names; `properties` has the schema's own properties first, then required names that
-     * are not among them */
+    /* objects whose keys are names of members. `properties` has the schema's own properties first, and then the
+     * required names that are not among them. */
     json_t *properties, *required;
     fr_language *of_pattern[PATTERNS_MAX]; /* for each pattern, the language of the names that it matches */
     fr_language *names;                    /* the language of allowed names; NULL: all are allowed */
     size_t pattern_count;
-    uint32_t least, most; /* bounds of the number of members */
+    uint32_t least, most; /* bounds on the number of members */
 } shape;
 
 static fr_grammar_rules *rules_of(const shape *s) {
@@ -51,7 +52,7 @@ static fr_status read_patterns(shape *s) {
     return FR_OK;
 }
 
-/* Refuses a schema of names that uses keywords which fr_schema_language does not read. */
+/* Refuses the schema of names (propertyNames) if it uses keywords that fr_schema_language does not read. */
 static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
     static const char *const choices[] = {"anyOf", "oneOf", "allOf", "not", "if", "$ref"};
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
@@ -61,7 +62,8 @@ static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
     return FR_OK;
 }
 
-/* Returns true if the schema allows strings, as names are: it has no type, or its types include strings. */
+/* Returns true if the schema allows strings, because names are strings. That is so if it has no type, or if its types
+ * include strings. */
 static bool may_be_strings(fr_grammar_rules *rules, const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     json_t *string = type ? fr_schema_pack(rules, "s", "string") : NULL;
@@ -141,7 +143,7 @@ static fr_expression named(const shape *s, fr_expression name, fr_expression val
     return fr_schema_then(r, fr_schema_then(r, name, colon), value);
 }
 
-/* Allows all names that are not properties. They may have any characters. */
+/* Allows all names that are not properties. These names may have any characters. */
 static fr_status any_other_name(const shape *s, fr_expression *name) {
     size_t count = json_object_size(s->properties), i = 0;
     const char **names = malloc((count + 1) * sizeof *names), *key;
@@ -169,7 +171,7 @@ static fr_status narrow_to(fr_grammar_rules *rules, fr_language **names, const f
     return status;
 }
 
-/* Makes the automaton of names that are not properties and match exactly the patterns of a set. */
+/* Makes the automaton of the names that are not properties, match all patterns of a set, and match no other pattern. */
 static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names) {
     static const char bare[] = "[a-zA-Z_0-9][a-zA-Z_0-9.-]{0,40}", printed[] = "[ -~]*";
     const char *form = s->r->parts->mark ? bare : printed;
@@ -231,7 +233,7 @@ static fr_status read_set(const shape *s, uint32_t set, const fr_schema_path *pl
     return status;
 }
 
-/* Reads the members that are not properties. */
+/* Reads the schemas of the members that are not properties. */
 static fr_status read_others(const shape *s, bool wanted, fr_expression *member, bool *some) {
     const fr_schema_path place = {s->path, "additionalProperties", 0}, patterns = {s->path, "patternProperties", 0};
     fr_schema_reader *r = s->r;
@@ -251,9 +253,9 @@ static fr_status read_others(const shape *s, bool wanted, fr_expression *member,
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* The rules for the rest of an object from one of its properties on. There is one rule for each number of members
- * before that property; the last rule also serves all larger numbers. Rules are made from the last property to the
- * first. */
+/* The rules for the rest of an object, for one of its properties and all later ones. There is one rule for each number
+ * of members before that property. The last rule is also for all larger numbers. Rules are made from the last property
+ * to the first. */
 typedef struct members {
     uint32_t first, counts;
 } members;
@@ -268,8 +270,8 @@ static members new_members(const shape *s, uint32_t counts) {
     return m;
 }
 
-/* Writes the members that follow all properties. The grammar can't make the names of these members differ from each
- * other. So only one of these members is sure to count towards the least number of members. */
+/* Writes the members that follow all properties. The grammar can't ensure that the names of these members differ from
+ * each other. So only one of them is certain to count towards the least number of members. */
 static fr_expression write_others(const shape *s, uint32_t there, fr_expression other, bool some) {
     fr_grammar_rules *rules = s->r->parts->rules;
     uint32_t lack = there < s->least ? s->least - there : 0;
@@ -330,8 +332,8 @@ static fr_status read_members(const shape *s, members *all) {
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-/* Finds how many rules must stand for the same part of an object: one for each number of members that may be written
- * before that part. Drops a bound on the number of members if the bound always holds. */
+/* Finds how many rules are needed for the same part of an object: one for each number of members that may be written
+ * before that part. If a bound on the number of members always holds, drops the bound. */
 static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     size_t properties = json_object_size(s->properties), required = 0;
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};

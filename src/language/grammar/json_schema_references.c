@@ -1,5 +1,6 @@
-/* Finds the schema that a reference leads to (json_schema_reader.h): by a pointer, an anchor, or the $id of a schema
- * within the same document. All URIs are resolved against the document's own $id. Other documents are not fetched. */
+/* Finds the schema to which a reference leads (json_schema_reader.h). A reference is a pointer, an anchor, or the $id
+ * of a schema within the same document. All URIs are resolved against the document's own $id. Other documents are not
+ * fetched. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ typedef struct search {
     const char *base; /* the document's own $id; NULL: the search is for an anchor */
 } search;
 
-/* Gives the length of a URI's scheme and host, as "https://a.org" has them; 0: the URI is relative. */
+/* Gives the length of a URI's scheme and host, such as "https://a.org"; 0: the URI is relative. */
 static size_t host_length(const char *uri) {
     size_t scheme = strcspn(uri, ":/?#");
     if (scheme == 0 || uri[scheme] != ':') return 0;
@@ -22,8 +23,8 @@ static size_t host_length(const char *uri) {
     return scheme + 3 + strcspn(uri + scheme + 3, "/?#");
 }
 
-/* Writes a URI without its fragment, resolved against a base (RFC 3986, without "." and ".."). If the result is too
- * long, returns false. */
+/* Writes a URI without its fragment, resolved against a base (RFC 3986; "." and ".." are not resolved). Returns false
+ * if the result is too long. */
 static bool resolve(const char *base, const char *uri, char out[URI_MAX]) {
     size_t length = strcspn(uri, "#"), host = host_length(base), kept = 0;
     if (length == 0) {
@@ -46,8 +47,8 @@ static bool is_wanted(const search *s, const json_t *schema) {
     return (anchor && strcmp(anchor, s->wanted) == 0) || (id && *id == '#' && strcmp(id + 1, s->wanted) == 0);
 }
 
-/* Searches a value and everything in it, except for constants, for the wanted schema. named: the keys of the value are
- * names that the schema's author chose, not keywords. */
+/* Searches a value, and everything in it except constants, for the wanted schema. named: the keys of the value are
+ * names that the schema's author chose, and not keywords. */
 static const json_t *find_below(const search *s, const json_t *value, bool named, size_t depth) {
     static const char *const constants[] = {"const", "enum", "default", "examples", NULL};
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",

@@ -1,5 +1,5 @@
-/* Makes expressions of a schema's strings (json_schema_reader.h). A single keyword is written directly; several
- * keywords become one automaton. */
+/* Makes expressions of a schema's strings (json_schema_reader.h). If the schema has a single keyword, it is written
+ * directly. Several keywords become one automaton. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 
-/* Adds the place in the schema to the error line if a language can't be made. */
+/* If a language can't be made, adds the place in the schema to the error line. */
 static fr_status with_place(fr_status status, const fr_schema_path *path) {
     char line[200];
     if (status == FR_OK || status == FR_MEMORY) return status;
@@ -20,7 +20,7 @@ static fr_status with_place(fr_status status, const fr_schema_path *path) {
     return fr_schema_fail(path, status, line);
 }
 
-/* Counts the work that making a language took, in steps of some nanoseconds. */
+/* Counts the work of making a language. One step of the count takes some nanoseconds. */
 static void count_work(fr_grammar_rules *rules, const fr_language *made) {
     if (made) fr_grammar_spend(rules, 1 + made->work / 4);
 }
@@ -130,8 +130,8 @@ static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, cons
     return other_than ? narrow_by_constants(rules, all, other_than, path) : FR_OK;
 }
 
-/* Makes the language of a schema's strings, except that their length is not limited; NULL: all strings. After a
- * failure there is no language. */
+/* Makes the language of a schema's strings, but without a limit on their length. NULL: all strings. After a failure
+ * there is no language. */
 static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                    fr_language **language) {
     *language = NULL;
@@ -142,8 +142,8 @@ static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, co
     return status;
 }
 
-/* Makes the language of a schema's strings. An upper bound above NAME_LENGTH_MAX is dropped: names of members are
- * never so long, and the automaton would need a state for each length. */
+/* Makes the language of a schema's strings. If their upper bound is above NAME_LENGTH_MAX, it is dropped: names of
+ * members are never that long, and the automaton would need a state for each length. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language) {
     uint32_t least, most;
@@ -153,8 +153,9 @@ fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr
     return narrow_by_lengths(r->parts->rules, language, least, most, path);
 }
 
-/* Writes the texts of a non-empty language that have least to most characters. A small automaton gets a copy of each
- * state for each length, which is exact; otherwise the characters are counted. Takes over the language. */
+/* Writes the texts of a language that have least to most characters; the language must not be empty. If the automaton
+ * is small, it gets a copy of each state for each length, which is exact. Otherwise the characters are counted. Takes
+ * over the language. */
 static fr_status write_language(fr_grammar_rules *rules, fr_language *language, uint32_t least, uint32_t most,
                                 const fr_schema_path *path, fr_write_characters *write, fr_expression *expression,
                                 bool *some) {
@@ -191,8 +192,8 @@ static fr_status read_expression(fr_schema_reader *r, const char *text, size_t l
     return with_place(status, path);
 }
 
-/* Writes a key made of a string's keywords and of the form `how` in which it is written. Strings with the same key
- * share a rule. */
+/* Writes a key that consists of a string's keywords and of the form `how` in which the string is written. Strings with
+ * the same key have the same rule. */
 static void write_key(const json_t *schema, uint32_t least, uint32_t most, const char *how, fr_text_buffer *key) {
     static const char *const words[] = {"format", "pattern"};
     char counts[32];
@@ -213,8 +214,8 @@ static size_t count_words(const json_t *schema, bool counted) {
     size_t count = counted + (fr_schema_format(schema) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
-        /* our own keywords (those after "pattern") count twice, so that a schema with one of them always gets an
-         * automaton */
+        /* a schema with one of our own keywords (those after "pattern") always needs an automaton, so such a keyword
+         * counts twice */
         if (i > 0 && json_object_get(schema, words[i])) count++;
     }
     return count;
@@ -242,7 +243,7 @@ static fr_status read_limited(fr_schema_reader *r, const json_t *schema, uint32_
     return read_expression(r, json_string_value(said), json_string_length(said), false, &pattern, expression);
 }
 
-/* Reads the schema of a string. Schemas with the same keywords share one rule. */
+/* Reads the schema of a string. Schemas with the same keywords have the same rule. */
 static fr_status read_shared(fr_schema_reader *r, const json_t *schema, uint32_t least, uint32_t most,
                              const fr_schema_path *path, fr_expression *expression) {
     fr_text_buffer key = {0};

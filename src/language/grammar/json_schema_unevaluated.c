@@ -1,21 +1,21 @@
-/* Handles unevaluatedProperties and unevaluatedItems, which are about the members and items that no other keyword
- * covers (json_schema_reader.h). These members and items are known only if all keywords about the object or array are
- * in one schema. */
+/* Handles unevaluatedProperties and unevaluatedItems, which concern the members and items that no other keyword covers
+ * (json_schema_reader.h). To know which members and items these are, all keywords about the object or array must be in
+ * one schema. */
 #include "src/language/grammar/json_schema_reader.h"
 
-#define DEPTH_MAX 32 /* limit on nested schemas that are about the same value */
+#define DEPTH_MAX 32 /* limit on nested schemas that concern the same value */
 
 static const struct {
     const char *key, *as;
 } WORDS[] = {{"unevaluatedProperties", "additionalProperties"}, {"unevaluatedItems", "items"}};
 
-/* Keywords that contain schemas about the same value as the schema itself: lists of schemas, and objects with schemas
- * by name. */
+/* Keywords that contain schemas for the same value as the schema itself: lists of schemas, and objects with named
+ * schemas. */
 static const char *const LISTS[] = {"allOf", "anyOf", NULL};
 static const char *const NAMED[] = {"dependentSchemas", "dependencies", NULL};
 
-/* Returns true if it is unknown which members are covered, because some schema about the value must not hold, or need
- * not hold. Also true if references never end. */
+/* Returns true if it is unknown which members are covered, because some schema for the value must not hold, or need not
+ * hold. Also returns true if references never end. */
 static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const denying[] = {"not", "if", "oneOf", NULL};
     const char *key;

@@ -49,7 +49,7 @@ json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value) 
     return object;
 }
 
-/* Copies a value as json_copy does, but notices if there is no memory for a member. */
+/* Copies a value as json_copy does, but reports if there is no memory for a member. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value) {
     const char *key;
     json_t *item, *copy = fr_schema_pack(rules, json_is_array(value) ? "[]" : "{}");

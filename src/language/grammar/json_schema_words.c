@@ -5,7 +5,7 @@
 
 #include "base/text_buffer.h"
 
-#define SHOWN_MAX 256 /* the most bytes of a place that an error line shows */
+#define SHOWN_MAX 256 /* limit on the bytes of a place in an error line */
 
 bool fr_schema_is_word(const char *key, const char *const *words) {
     for (; *words; words++)
@@ -86,7 +86,7 @@ static void write_path(const fr_schema_path *path, fr_text_buffer *out) {
     fr_text_append_string(out, "/");
     if (!path->key) snprintf(index, sizeof index, "%zu", path->index);
     for (const char *c = path->key ? path->key : index; *c; c++) {
-        if (*c == *FR_OWN) continue; /* the mark of a keyword of our own */
+        if (*c == *FR_OWN) continue; /* the byte with which our own keywords begin */
         if (*c == '~' || *c == '/')
             fr_text_append_string(out, *c == '~' ? "~0" : "~1");
         else
@@ -94,7 +94,8 @@ static void write_path(const fr_schema_path *path, fr_text_buffer *out) {
     }
 }
 
-/* Fails with the place. A long place is cut, between characters, so that the line stays readable. */
+/* Fails with the place in the error line. A long place is cut, between two characters, so that the line stays
+ * readable. */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what) {
     fr_text_buffer place = {0};
     write_path(path, &place);

@@ -1,5 +1,5 @@
-/* Sorts a schema's keywords: keywords that constrain values, keywords that constrain values but are not built, and
- * mere annotations. */
+/* Sorts a schema's keywords into three kinds: keywords that constrain values, keywords that constrain values but are
+ * not built, and annotations. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_WORDS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_WORDS_H
 
@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 
-/* Our own keywords, into which other keywords are rewritten. FR_NONE_OF lists values that are excluded. A string must
- * match all patterns of FR_ALL_PATTERNS, and no pattern of FR_NO_PATTERNS. These keywords are not UTF-8, so no user's
- * keyword is one of them. */
+/* Our own keywords, which replace other keywords when a schema is rewritten. FR_NONE_OF lists values that are excluded.
+ * A string must match all patterns of FR_ALL_PATTERNS, and no pattern of FR_NO_PATTERNS. These keywords are not UTF-8,
+ * so no keyword in a user's schema can equal one of them. */
 #define FR_OWN          "\xFF"
 #define FR_NONE_OF      FR_OWN "none of"
 #define FR_ALL_PATTERNS FR_OWN "all patterns"
@@ -25,8 +25,8 @@ typedef struct fr_schema_path {
 /* Fails with an error line that names the place: "schema, at #/properties/a: WHAT". */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what);
 
-/* fr_schema_describes is true for a keyword that does not constrain values, such as every keyword that JSON Schema
- * does not define. fr_schema_is_unbuilt is true for a keyword that constrains values and is not built. */
+/* fr_schema_describes returns true for a keyword that does not constrain values, such as every keyword that JSON Schema
+ * does not define. fr_schema_is_unbuilt returns true for a keyword that constrains values and is not built. */
 bool fr_schema_describes(const char *key);
 bool fr_schema_is_unbuilt(const char *key);
 

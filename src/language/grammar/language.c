@@ -71,8 +71,8 @@ static fr_status begin(fr_language **made) {
 
 /* --------------------------------------------------------------------------------------------------------- trimming */
 
-/* Finds the states from which an end can be reached. Most edges lead to later states, so few passes from the last
- * state to the first are needed. */
+/* Finds the states from which an end can be reached. Most edges lead to later states. So each pass goes from the last
+ * state to the first, and few passes are needed. */
 static void find_live(fr_language *l, bool *live) {
     for (bool found = true; found && l->work <= WORK_MAX;) {
         found = false;
@@ -87,7 +87,7 @@ static void find_live(fr_language *l, bool *live) {
     }
 }
 
-/* Removes the states that are not live. The live ones move towards the beginning, in place. */
+/* Removes the states that are not live. Live states move towards the beginning of the array. */
 static void keep(fr_language *l, const bool *live, uint32_t *numbers) {
     size_t kept = 0, edges = 0;
     for (size_t i = 0; i < l->state_count; i++) numbers[i] = live[i] ? (uint32_t)kept++ : 0;
@@ -162,8 +162,8 @@ typedef struct pair {
 typedef struct product {
     const fr_language *one, *other;
     fr_language *made;
-    pair *pairs;     /* [most] the pair of states that each new state stands for */
-    uint32_t *table; /* [slots] hash table: 1 + index of a state, or 0 */
+    pair *pairs;     /* [most] the pair of states from which each new state was made */
+    uint32_t *table; /* [slots] hash table: 1 + index of a state; 0: the slot is empty */
     size_t most, slots, count;
 } product;
 
@@ -180,8 +180,8 @@ static fr_status find_pair(product *p, pair wanted, uint32_t *state) {
     return FR_OK;
 }
 
-/* Makes the edges of a pair of states, in order: one for each range of characters for which both states have an
- * edge. */
+/* Makes the edges of a pair of states in ascending order: one edge for each range of characters for which both states
+ * have an edge. */
 static fr_status multiply_state(product *p, pair at) {
     const fr_language_state one = p->one->states[at.one], other = p->other->states[at.other];
     uint32_t i = 0, k = 0, to;
@@ -221,8 +221,8 @@ fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_
 
 /* ------------------------------------------------------------------------------------------------------ complements */
 
-/* Adds the edges of a complement for one range of characters. Characters for which the state has no edge lead to the
- * state `lost`. */
+/* Adds the edges of a complement for one range of characters. If the state has no edge for a character, the character
+ * leads to the state `lost`. */
 static fr_status cover(fr_language *made, const fr_language *l, fr_language_state s, fr_character_range range,
                        uint32_t lost) {
     uint32_t low = range.low;
@@ -238,8 +238,8 @@ static fr_status cover(fr_language *made, const fr_language *l, fr_language_stat
     return low <= range.high ? fr_language_add_edge(made, low, range.high, lost) : FR_OK;
 }
 
-/* Makes the complement. It has the language's states and one more, in which a text stays once it has left the
- * language. */
+/* Makes the complement. It has the states of the language and one more state, `lost`. A text that has left the language
+ * stays in that state. */
 static fr_status make_except(fr_language *made, const fr_language *l, const fr_character_range *alphabet,
                              size_t count) {
     uint32_t lost = (uint32_t)l->state_count;
@@ -291,8 +291,9 @@ bool fr_language_has(const fr_language *l, fr_text utf8) {
     return l->states[state].ends;
 }
 
-/* Collects all ranges of characters that lead from a state to the same state as this edge. Gives NULL if an earlier
- * edge leads there too, because the ranges were collected for that edge. Also gives NULL if memory ran out. */
+/* Collects all ranges of characters that lead from a state to the state to which this edge leads. Gives NULL if an
+ * earlier edge leads to that state, because the ranges were then collected for the earlier edge. Also gives NULL if
+ * memory ran out. */
 static fr_character_range *ranges_like(const fr_language *l, fr_language_state s, uint32_t edge, size_t *count,
                                        fr_grammar_rules *rules) {
     uint32_t to = l->edges[edge].to;
@@ -308,8 +309,8 @@ static fr_character_range *ranges_like(const fr_language *l, fr_language_state s
 }
 
 /* The bounds of a text's length, and two distances from each state to an end, in characters. `shortest` is the length
- * of the shortest path. `looped` is the length of the shortest path with a state that leads to itself, where the path
- * can be made longer by any number of characters. NEVER: there is no such path. */
+ * of the shortest path to an end. `looped` is the length of the shortest such path that contains a state with an edge
+ * to itself; there the path can be made longer by any number of characters. NEVER: there is no such path. */
 #define NEVER UINT32_MAX
 typedef struct lengths {
     uint32_t least, most, *shortest, *looped;
@@ -319,7 +320,8 @@ static uint32_t one_more(uint32_t characters) {
     return characters == NEVER ? NEVER : characters + 1;
 }
 
-/* Finds the distances. Most edges lead to later states, so few passes from the last state to the first are needed. */
+/* Finds the distances. Most edges lead to later states. So each pass goes from the last state to the first, and few
+ * passes are needed. */
 static fr_status find_lengths(const fr_language *l, const lengths *n) {
     size_t work = 0;
     for (size_t i = 0; i < l->state_count; i++) n->shortest[i] = n->looped[i] = NEVER;
@@ -346,8 +348,8 @@ static fr_status find_lengths(const fr_language *l, const lengths *n) {
     return FR_OK;
 }
 
-/* Returns the expression that counts the character leading to state `to`. When a text is matched, it refuses the
- * character if no end can be reached from `to` with a length between `least` and `most`. */
+/* Returns the expression that counts the character leading to state `to`. When a text is matched, this expression
+ * refuses the character if no text of `least` to `most` characters can end after `to`. */
 static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *rules) {
     bool unbound = n->most == FR_GRAMMAR_UNBOUND;
     fr_expression exactly = fr_expression_count(rules, n->least, n->most, n->shortest[to], n->least > 0);
@@ -356,7 +358,7 @@ static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *r
     return fr_expression_or(rules, exactly, fr_expression_count(rules, n->least, n->most, behind, false));
 }
 
-/* Writes the texts from one state on. n: NULL for any number of characters. */
+/* Writes the texts that begin in one state. n: the bounds of their length, or NULL if they may have any length. */
 static fr_expression write_state(const fr_language *l, fr_language_state s, uint32_t first_rule, const lengths *n,
                                  fr_write_characters *write, fr_grammar_rules *rules) {
     fr_expression all = s.ends && n ? fr_expression_counted(rules, n->least, n->most) : 0;

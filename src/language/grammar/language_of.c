@@ -1,10 +1,11 @@
-/* Makes the automaton of an expression (language.h). First it makes nodes, which read a character or lead on without
- * reading one (Thompson 1968, doi:10.1145/363347.363387). Then it makes states, each of which is a set of nodes.
+/* Makes the automaton of an expression (language.h). First it makes nodes (Thompson 1968, doi:10.1145/363347.363387). A
+ * node reads a character, or leads to other nodes without reading one. Then it makes states, each of which is a set of
+ * nodes.
  *
- * A look-ahead has an automaton of its own. From the look-ahead's place on, this automaton runs beside the nodes that
- * follow. It must reach an end, or, for a negative look-ahead, must not. A look-ahead that is still open is called a
- * duty, so a member of a set is a node together with its duties. A look-behind is an automaton that runs beside all
- * members from the beginning of the text. */
+ * A look-ahead has an automaton of its own. From the look-ahead's place on, this automaton reads the same characters as
+ * the nodes that follow. It must reach an end; the automaton of a negative look-ahead must not. A look-ahead that is
+ * still being checked is called a duty. So a member of a set is a node together with its duties. A look-behind also has
+ * an automaton, which reads all characters from the beginning of the text. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -25,28 +26,28 @@
 
 typedef struct node {
     enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
-    uint32_t next, other;  /* other: second successor of a split, or number of a look-around */
+    uint32_t next, other;  /* other: second successor of a split, or index of a look-around */
     uint32_t first, count; /* ranges of characters that the node reads */
 } node;
 
-/* A look-around, and the automaton (`language`) of the texts that it looks for. sure: [states of that automaton] true
- * if every text that may follow is accepted. */
+/* A look-around. language: the automaton of the texts that it looks for. sure: [states of that automaton] true if every
+ * text that may follow is accepted. */
 typedef struct look {
     fr_expression of;
     unsigned how;
     fr_language *language;
     bool *sure;
-    uint32_t behind; /* a look-behind's number among all look-behinds */
+    uint32_t behind; /* index of a look-behind among all look-behinds */
 } look;
 
 /* A look-ahead that is still being checked, and the state of its automaton. UINT32_MAX: the text can no longer match
- * the look-ahead. */
+ * the expression of the look-ahead. */
 typedef struct duty {
     uint32_t look, state;
 } duty;
 
-/* A node, and the look-aheads that are still open there (duties, sorted). A member without duties has the same number
- * as its node; members with duties have larger numbers. */
+/* A node, together with the look-aheads that are still being checked there (duties, which are sorted). A member without
+ * duties has the same number as its node. Members with duties have larger numbers. */
 typedef struct member {
     uint32_t node, duties, count, seen; /* seen: number of the last search that reached this member */
 } member;
@@ -64,16 +65,18 @@ typedef struct making {
     member *members;
     duty *duties;                      /* duties of all members */
     uint32_t *waiting, *pool, *bounds; /* pool: the members of all sets, set after set; bounds: see list_bounds */
-    uint32_t *table;                   /* [slots] hash table: 1 + index of a state, or 0 */
-    uint32_t *member_table;            /* [MEMBER_SLOTS] hash table: 1 + index of a member that has duties, or 0 */
+    uint32_t *table;                   /* [slots] hash table: 1 + index of a state; 0: the slot is empty */
+    uint32_t *member_table;            /* [MEMBER_SLOTS] hash table: 1 + index of a member that has duties; 0: the slot
+                                        * is empty */
     members *sets;                     /* the set of members of each state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[LOOKS_MAX];
     uint32_t look_count, behind_count, search; /* search: number of the newest search */
-    uint32_t most_counted; /* limit on the optional repetitions of an expression, such as the 3 of {2,5}; with more,
-                            * the upper bound is dropped */
-    bool inner;            /* the automaton is made for a look-around */
+    /* limit on the optional repetitions of an expression, such as the 3 of {2,5}; if there are more, the upper bound is
+     * dropped */
+    uint32_t most_counted;
+    bool inner; /* the automaton is made for a look-around */
     fr_status status;
 } making;
 
@@ -112,8 +115,8 @@ static uint32_t split(making *m, uint32_t next, uint32_t other) {
 
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 
-/* Repeats an expression. An upper bound far above the least one is dropped, because it would take a state for each
- * count. */
+/* Repeats an expression. If the upper bound is far above the least one, it is dropped, because it would need a state
+ * for each count. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > m->most_counted) {
@@ -141,7 +144,7 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
     return split(m, make(m, e->first, next, depth), others);
 }
 
-/* Gives the number of this look-around; adds it if it is new. */
+/* Gives the index of this look-around. Adds the look-around if it is new. */
 static uint32_t find_look(making *m, const fr_expression_node *e) {
     for (uint32_t i = 0; i < m->look_count; i++)
         if (m->looks[i].of == e->first && m->looks[i].how == e->second) return i;
@@ -154,7 +157,7 @@ static uint32_t find_look(making *m, const fr_expression_node *e) {
     return m->look_count++;
 }
 
-/* Makes the nodes of an expression from its end to its beginning, as automaton_nodes.c does. */
+/* Makes the nodes of an expression, from its end to its beginning, as in automaton_nodes.c. */
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (depth == DEPTH_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
@@ -177,7 +180,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language);
 
-/* Finds the sure states, in which a text may end and from which every character leads to a sure state. */
+/* Finds the sure states. In a sure state a text may end, and every character leads to a sure state. */
 static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
     for (bool found = true; found && *work <= WORK_MAX;) {
@@ -198,8 +201,8 @@ static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     }
 }
 
-/* Makes the automaton of a look-around. A negative one keeps the bounds of its repetitions, because without them it
- * would refuse texts that are allowed. */
+/* Makes the automaton of a look-around. A negative look-around keeps the bounds of its repetitions, because without
+ * them it would refuse texts that are allowed. */
 static void open_look(making *m, look *l) {
     m->status = make_language(m->rules, l->of, true, l->how & FR_LOOK_NOT ? COUNTED_MAX : m->most_counted, &m->work,
                               &l->language);
@@ -210,7 +213,7 @@ static void open_look(making *m, look *l) {
     if (m->work > WORK_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
 }
 
-/* Outcomes of a duty: fulfilled, failed for good, or still open. */
+/* Outcomes of a duty: it is fulfilled, it has failed for good, or it must still be checked. */
 typedef enum outcome { DONE, FAILED, GOES_ON } outcome;
 
 static outcome judge(const making *m, duty d) {
@@ -223,7 +226,7 @@ static outcome judge(const making *m, duty d) {
 
 /* --------------------------------------------------------------------------------------------------------- members */
 
-/* Gives the member for a node with these duties (open look-aheads); adds it if it is new. */
+/* Gives the member for a node with these duties. Adds the member if it is new. */
 static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32_t count) {
     if (count == 0) return number;
     size_t at = fr_hash(number, duties, count * sizeof *duties) & (MEMBER_SLOTS - 1);
@@ -245,7 +248,7 @@ static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32
     return (uint32_t)m->member_count++;
 }
 
-/* Adds a duty (an open look-ahead) to a sorted list. A duty that the list has already is not added again. */
+/* Adds a duty to a sorted list, if the list does not have it already. */
 static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     uint32_t at = *count;
     for (uint32_t i = 0; i < *count; i++)
@@ -261,7 +264,7 @@ static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     return true;
 }
 
-/* Steps over a look-around, and gives the member after it. If the look-around does not hold here, returns false. */
+/* Steps over a look-around, and gives the member after it. Returns false if the look-around does not hold here. */
 static bool pass(making *m, const members *set, uint32_t number, uint32_t *next) {
     const member one = m->members[number];
     const node *n = &m->nodes[one.node];
@@ -281,7 +284,7 @@ static bool pass(making *m, const members *set, uint32_t number, uint32_t *next)
     return m->status == FR_OK;
 }
 
-/* Advances a member's duties (open look-aheads) by one character. If one of them has failed, returns false. */
+/* Advances a member's duties by one character. Returns false if one of them has failed. */
 static bool step_duties(making *m, const member *one, uint32_t code, duty *duties, uint32_t *count) {
     *count = 0;
     for (uint32_t i = 0; i < one->count; i++) {
@@ -307,7 +310,7 @@ static void wait_for(making *m, size_t *waiting, uint32_t number) {
         m->waiting[(*waiting)++] = number;
 }
 
-/* Adds to the set at the pool's end all members that are reached from a member without reading a character. */
+/* Adds all members that can be reached from a member without reading a character to the set at the pool's end. */
 static void reach(making *m, uint32_t from, members *set) {
     size_t waiting = 0;
     wait_for(m, &waiting, from);
@@ -319,7 +322,7 @@ static void reach(making *m, uint32_t from, members *set) {
         m->members[number].seen = m->search;
         m->work++;
         bool ends = n->kind == NODE_END;
-        for (uint32_t i = 0; ends && i < one.count; i++) { /* the text may end only if it fulfils all duties */
+        for (uint32_t i = 0; ends && i < one.count; i++) { /* the text may end only if its end fulfils all duties */
             const duty d = m->duties[one.duties + i];
             const look *l = &m->looks[d.look];
             ends = l->language->states[d.state].ends == !(l->how & FR_LOOK_NOT);
@@ -343,7 +346,7 @@ static members begin_set(making *m) {
     return (members){.first = (uint32_t)m->pool_count};
 }
 
-/* Gives the state for the set at the pool's end; adds it if it is new. */
+/* Gives the state for the set at the pool's end. Adds the state if it is new. */
 static uint32_t find_set(making *m, members set) {
     size_t size = set.count * sizeof *m->pool;
     if (m->status != FR_OK || set.count + set.ends == 0) return UINT32_MAX;
@@ -380,8 +383,9 @@ static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint3
     return count;
 }
 
-/* Lists, in order, the characters at which the set's next state may change: the first character of each range, and the
- * character after its last one. The ranges are those that the set's nodes and the look-arounds beside them read. */
+/* Lists, in ascending order, the characters at which the set's next state may change. For each range of characters,
+ * these are its first character and the character after its last one. The ranges are those that the set's nodes read,
+ * and those that its look-arounds read. */
 static size_t list_bounds(making *m, members set) {
     size_t count = 0, kept = 0;
     for (uint32_t i = 0; i < set.count; i++) {
@@ -417,8 +421,8 @@ static bool reads(const making *m, const node *n, uint32_t code) {
     return low < n->count && ranges[low].low <= code;
 }
 
-/* Advances the look-behinds by one character. The automaton of a look-behind has an edge for every character, because
- * any text may come before the text that the look-behind looks for. */
+/* Advances the look-behinds by one character. Any text may come before the text that a look-behind looks for, so its
+ * automaton has an edge for every character. */
 static void step_behind(const making *m, const members *set, uint32_t code, members *next) {
     for (uint32_t i = 0; i < m->look_count; i++) {
         const look *l = &m->looks[i];
@@ -453,7 +457,7 @@ static void leave(making *m, members set) {
 
 /* ---------------------------------------------------------------------------------------------- the whole automaton */
 
-/* Makes the members without duties, one for each node, and the look-arounds' automata. */
+/* Makes the members without duties, one for each node. Also makes the automata of the look-arounds. */
 static void open_members(making *m) {
     if (!grow(m, &m->members, sizeof *m->members, m->node_count, MEMBERS_MAX, &m->member_capacity)) return;
     for (size_t i = 0; i < m->node_count; i++) m->members[i] = (member){.node = (uint32_t)i};

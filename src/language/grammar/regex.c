@@ -1,7 +1,7 @@
-/* Reads regular expressions (readers.h). They are the regular part of ECMA 262's: alternatives, groups, classes with
- * \d \w \s and their opposites, quantifiers, ^, $ and \b, looking ahead and behind, Unicode's classes \p and \P, and
- * the flags i and s of groups. Quantifiers may be greedy or not, which makes no difference to whether a text matches.
- * Back-references are refused. \w and \d match ASCII characters only; \s also matches ECMA 262's other blanks. */
+/* Reads regular expressions (readers.h). They are the regular part of those in ECMA 262: alternatives, groups, classes
+ * with \d \w \s and their opposites, quantifiers, ^, $ and \b, look-ahead and look-behind, Unicode's classes \p and \P,
+ * and the flags i and s of groups. Quantifiers may be greedy or not; both match the same texts. Back-references are
+ * refused. \w and \d match only ASCII characters; \s also matches the other blanks of ECMA 262. */
 
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct reader {
     fr_write_characters *write;
     fr_grammar_rules *rules;
     bool whole;         /* the expression must match whole texts, so ^ and $ are ignored */
-    bool fold, dot_all; /* flags of the group; fold: letters match both cases; dot_all: . matches a line break too */
+    bool fold, dot_all; /* flags of the group. fold: letters match both cases. dot_all: . also matches a line break. */
     bool looks;         /* a look-around was read */
     ranges set;         /* the class that is being read; no class contains another one */
 } reader;
@@ -44,8 +44,8 @@ static const fr_character_range DIGITS[] = {{'0', '9'}}, WORD[] = {{'0', '9'}, {
                                             {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
                                             {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
-/* Adds the ranges of a class letter such as d; for a capital such as D, adds all other characters. If the letter is no
- * class letter, returns false. */
+/* Adds the ranges of a class letter such as d. For an upper-case letter such as D, adds all other characters. Returns
+ * false if the letter is no class letter. */
 static bool class_letter(int letter, ranges *set) {
     const fr_character_range *items = letter == 'd' || letter == 'D'   ? DIGITS
                                       : letter == 'w' || letter == 'W' ? WORD
@@ -83,8 +83,8 @@ static fr_expression write_code(reader *r, uint32_t code) {
     return write_ranges(r, &r->set, false);
 }
 
-/* Replaces the last `count` ranges of the set by the gaps between them. These ranges must be sorted. If there is no
- * room, returns false. */
+/* Replaces the last `count` ranges of the set, which must be sorted, by the gaps between them. Returns false if there
+ * is no room. */
 static bool turn_round(ranges *set, size_t count) {
     fr_character_range *items = set->items + set->count - count;
     uint32_t low = 0;
@@ -101,7 +101,8 @@ static bool turn_round(ranges *set, size_t count) {
     return true;
 }
 
-/* Reads a property after its backslash: p{NAME} or pL, or the same with P for all other characters. */
+/* Reads a property after its backslash: p{NAME} or pL. With P in place of p, the property's other characters are
+ * meant. */
 static fr_status read_property(reader *r, ranges *set) {
     const char *bytes = r->c.text.bytes;
     bool except = bytes[r->c.at] == 'P';
@@ -131,7 +132,7 @@ static bool is_property(const reader *r, size_t at) {
     return at < r->c.text.length && (r->c.text.bytes[at] == 'p' || r->c.text.bytes[at] == 'P');
 }
 
-/* Reads an escape for one character; the reader is after the backslash. */
+/* Reads the rest of an escape for one character, after the backslash. */
 static fr_status take_escaped(reader *r, uint32_t *code) {
     static const char letters[] = "tnrfv0", codes[] = "\t\n\r\f\v";
     int c = fr_cursor_peek(&r->c);
@@ -219,8 +220,8 @@ static fr_expression any_text(reader *r) {
     return fr_expression_repeat(r->rules, r->write(r->rules, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
 }
 
-/* Makes a look-around. With FR_LOOK_AHEAD it holds if the text after this place begins with the expression; without
- * it, if the text before ends with the expression. */
+/* Makes a look-around. If `how` has FR_LOOK_AHEAD, it holds if the text after this place begins with the expression.
+ * Otherwise it holds if the text before this place ends with the expression. */
 static fr_expression look(reader *r, fr_expression of, unsigned how) {
     r->looks = true;
     fr_expression any = any_text(r);
@@ -228,13 +229,14 @@ static fr_expression look(reader *r, fr_expression of, unsigned how) {
     return fr_expression_look(r->rules, of, how);
 }
 
-/* Makes a look-around that holds at the beginning of the text, or at its end: no character may stand there. */
+/* Makes a look-around that holds only at the beginning of the text, or only at its end (`end`): no character may come
+ * before that place, or after it. */
 static fr_expression look_for_edge(reader *r, bool end) {
     return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
 }
 
-/* Makes a look-around that holds at the border of a word: of the two characters around that place, only one belongs to
- * a word. otherwise: true makes one that holds everywhere except at such borders. */
+/* Makes a look-around that holds at the border of a word: of the characters before and after that place, only one
+ * belongs to a word. If `otherwise` is true, makes a look-around that holds everywhere except at such borders. */
 static fr_expression look_for_border(reader *r, bool otherwise) {
     fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
     fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);
@@ -257,8 +259,8 @@ static fr_status take_name(reader *r) {
     return fail(r, "a group's name is not closed");
 }
 
-/* Reads flags such as (?i) and (?s-i: up to the colon, or up to the parenthesis. After a parenthesis they hold for the
- * rest of the enclosing group. */
+/* Reads flags, up to the colon as in (?s-i: or up to the parenthesis as in (?i). If they end with a parenthesis, they
+ * hold for the rest of the enclosing group. */
 static fr_status take_flags(reader *r, bool *rest) {
     for (bool on = true; fr_cursor_peek(&r->c) != ':' && fr_cursor_peek(&r->c) != ')';) {
         if (fr_cursor_take(&r->c, '-'))
@@ -275,8 +277,8 @@ static fr_status take_flags(reader *r, bool *rest) {
     return FR_OK;
 }
 
-/* Reads the kind of a group after `(?`. *how: FR_LOOK_... with LOOKS added, if the group is a look-around; *rest: the
- * group consists of flags alone. */
+/* Reads the kind of a group after `(?`. *how: if the group is a look-around, FR_LOOK_... with LOOKS added. *rest: true
+ * if the group consists only of flags. */
 enum { LOOKS = 4 };
 static fr_status take_kind(reader *r, unsigned *how, bool *rest) {
     bool behind = fr_cursor_take(&r->c, '<');
@@ -367,7 +369,7 @@ static bool take_number(reader *r, uint32_t *number) {
     return r->c.at > begin;
 }
 
-/* Takes {m}, {m,} or {m,n}; any other text in braces stands for itself. */
+/* Takes {m}, {m,} or {m,n}. Any other text in braces is literal. */
 static bool take_counts(reader *r, uint32_t *least, uint32_t *most) {
     size_t begin = r->c.at;
     if (fr_cursor_take(&r->c, '{') && take_number(r, least)) {
@@ -396,8 +398,8 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
     return FR_OK;
 }
 
-/* Reads a sequence. At depth 0 it may begin with ^ and end with $. Where ^ or $ is missing, any text may stand, except
- * if the expression must match whole texts. */
+/* Reads a sequence. At depth 0 it may begin with ^ and end with $. If the expression need not match whole texts, any
+ * text may come where ^ or $ is missing. */
 static fr_status read_sequence(reader *r, size_t depth, fr_expression *expression) {
     bool outer = depth == 0, begins = outer && fr_cursor_take(&r->c, '^'), ends = false;
     fr_expression any = outer && !r->whole ? any_text(r) : 0;

@@ -1,5 +1,6 @@
-/* Makes grammar expressions of regular expressions (readers.h). A grammar has no look-arounds, but the language of an
- * expression with look-arounds is still regular, so its automaton is made first and becomes the expression. */
+/* Makes grammar expressions of regular expressions (readers.h). A grammar has no look-arounds. But the language of an
+ * expression with look-arounds is regular, so its automaton is made first, and the automaton becomes a grammar
+ * expression. */
 #include "base/error.h"
 #include "src/language/grammar/language.h"
 

@@ -8,7 +8,7 @@
 #include "src/language/grammar/cursor.h"
 
 #define REPLACEMENT 0xFFFDu
-#define ITEMS_MAX   ((size_t)1 << 20) /* limit on the number of expressions, of ranges and of rules */
+#define ITEMS_MAX   ((size_t)1 << 20) /* limit on the number of expressions, on that of ranges and on that of rules */
 
 void fr_grammar_rules_free(fr_grammar_rules *rules) {
     free(rules->expressions);
@@ -78,7 +78,7 @@ static int by_low(const void *a, const void *b) {
     return (one->low > other->low) - (one->low < other->low);
 }
 
-/* Sorts ranges and joins those that touch; gives how many are left. */
+/* Sorts ranges and joins those that touch. Returns the number of ranges that are left. */
 static size_t join_ranges(fr_character_range *ranges, size_t count) {
     size_t kept = 0;
     qsort(ranges, count, sizeof *ranges, by_low);
@@ -92,8 +92,8 @@ static size_t join_ranges(fr_character_range *ranges, size_t count) {
     return kept;
 }
 
-/* Replaces sorted, disjoint ranges by the gaps before, between and after them, in place. There may be one more gap than
- * there were ranges. */
+/* Replaces sorted ranges that do not overlap by the gaps before, between and after them, in place. There may be one
+ * more gap than there were ranges. */
 static size_t complement(fr_character_range *ranges, size_t count) {
     size_t kept = 0;
     uint32_t low = 0;

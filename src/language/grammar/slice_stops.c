@@ -1,4 +1,4 @@
-/* Finds the nodes at which tokens leave the characters of a class (slice_stops.h). */
+/* Finds the nodes at which tokens have a character that is not of a class (slice_stops.h). */
 #include "src/language/grammar/slice_stops.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static fr_status add_stop(fr_slice_stops *s, fr_slice_stop stop) {
     return FR_OK;
 }
 
-/* Adds a node to the list `longer` of each slice whose length is this number of characters. */
+/* Adds a node to the list `longer` of each slice length that equals this number of characters. */
 static fr_status add_longer(fr_slice_stops *s, uint32_t node, size_t characters) {
     for (int k = 0; k < FR_SLICE_LENGTHS; k++) {
         size_t length = LENGTHS[k] < FR_STOP_TEXTS_MAX ? LENGTHS[k] : FR_STOP_TEXTS_MAX;
@@ -78,7 +78,8 @@ static fr_status group(fr_slice_stops *s) {
 
 /* ---------------------------------------------------------------------------------------------------- characters */
 
-/* Says what a byte does: it completes a character of the class, it is part of one, or it leaves the class. */
+/* Says what a byte does. INSIDE: it completes a character of the class. WITHIN: it is a part of such a character.
+ * OUTSIDE: it belongs to no character of the class. */
 typedef enum progress { INSIDE, WITHIN, OUTSIDE } progress;
 
 static size_t length_by_lead(uint8_t byte) {
@@ -99,13 +100,14 @@ static progress look(const uint8_t *bytes, size_t count, int class) {
     return fr_cursor_take_character(&c, &code) && fr_slice_class_of(code) <= class ? INSIDE : OUTSIDE;
 }
 
-/* The number of characters of the class on the way to a node, and the bytes so far of the next character. */
+/* A place in the tree: the number of characters of the class on the way to a node, and the bytes read so far of the
+ * next character. */
 typedef struct place {
     uint8_t characters, count, bytes[4];
 } place;
 
-/* Visits a node: makes its place *own from its parent's, and adds a stop if a token leaves the class there. *next: the
- * node to visit next. */
+/* Visits a node. Computes its place *own from its parent's. Adds a stop if the text leaves the class at this node.
+ * *next: the node to visit next. */
 static fr_status visit(fr_slice_stops *s, const fr_token_node *nodes, uint32_t i, int class, const place *parent,
                        place *own, uint32_t *next) {
     *own = *parent;

@@ -1,9 +1,11 @@
-/* Finds the nodes at which tokens leave the characters of a class. If a text may continue with any characters of the
- * class, only the tokens that leave it must be walked over.
+/* Finds the nodes at which tokens leave a class of characters, which means that they have a character outside of the
+ * class. If a text may continue with any characters of the class, only the tokens that leave the class must be tested
+ * one by one.
  *
- * In: a tree of tokens, a node of it, a class of token_slices.h. Out: two lists of nodes below that node. One has the
- * stops: the nodes at which a token leaves the class, each with the number of the class's characters before it. The
- * other has the nodes at which a token is exactly as long as a slice, if there are nodes below them. */
+ * In: a tree of tokens, a node of the tree, and a class of token_slices.h. Out: two lists of nodes below that node. The
+ * first list has the stops: the nodes at which a token leaves the class. Each stop has the number of the class's
+ * characters before it. The second list has the nodes whose text is exactly as long as a slice and which have nodes
+ * below them. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 
@@ -13,10 +15,11 @@ enum { FR_SLICE_LENGTHS = 6, FR_SLICE_UNBOUND = 254, FR_STOP_TEXTS_MAX = 64 };
 
 struct fr_token_tree;
 
-/* A stop is a node at which the text leaves the class. bytes: the first bytes of the character that the text has begun
- * there, up to this node. whole: these bytes show that the character is outside of the class, so the tokens of this
- * node and of all nodes below it leave the class. whole false: the character may still belong to the class; then only
- * the node's own token leaves the class, because a token that ends within a character is no text of the class. */
+/* A stop is a node at which the text leaves the class. bytes: the first bytes, up to this node, of the character with
+ * which the text leaves it. whole: true if these bytes show that the character is outside of the class; then the tokens
+ * of this node and of all nodes below it leave the class. If it is false, the character may still belong to the class.
+ * Then only the node's own token leaves the class, because a token that ends within a character is no text of the
+ * class. */
 typedef struct fr_slice_stop {
     uint32_t node;
     uint8_t behind; /* number of characters of the class before the stop, less than FR_STOP_TEXTS_MAX */
@@ -24,15 +27,16 @@ typedef struct fr_slice_stop {
     bool whole;
 } fr_slice_stop;
 
-/* Stops [first, end). All of them have the same number of characters before them and the same first byte. */
+/* The stops [first, end). They all have the same number of characters before them (`behind`), and their `bytes` begin
+ * with the same byte (`byte`). */
 typedef struct fr_stop_group {
     uint32_t first, end;
     uint8_t behind, byte;
 } fr_stop_group;
 
-/* The stops below a node. `longer` lists, for each slice length, the nodes that are that many characters below the
- * node and have further nodes below them. For slices longer than FR_STOP_TEXTS_MAX, it lists the nodes after
- * FR_STOP_TEXTS_MAX characters. */
+/* The stops below a node. For each slice length, `longer` lists the nodes that are that many characters below the node
+ * and have further nodes below them. If the slice length is above FR_STOP_TEXTS_MAX, it lists the nodes that are
+ * FR_STOP_TEXTS_MAX characters below the node. */
 typedef struct fr_slice_stops {
     fr_slice_stop *stops;
     fr_stop_group *groups;

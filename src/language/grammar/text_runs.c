@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATES_MAX 128 /* limit on the different states that a run goes through */
+#define STATES_MAX 128 /* limit on the different states through which a run goes */
 
 /* Characters whose encodings have the same length, given by a range for each byte. */
 typedef struct bytes {
@@ -35,8 +35,8 @@ static const bytes SEQUENCES[FR_SLICE_CLASSES][16] = {
      {4, {{0xF4, 0xF4}, {0x80, 0x8F}, {0x80, 0xBF}, {0x80, 0xBF}}}},
 };
 
-/* Adds the states after the bytes of a sequence from `at` on. Sets *all to false if some of the bytes can't come, if
- * the text may end after the last byte, or if there are too many states. */
+/* Adds the states after the bytes of a sequence, beginning with byte number `at`. Sets *all to false if some of the
+ * bytes can't come, if the text may end after the last byte, or if there are too many states. */
 static fr_status follow(fr_automaton *a, uint32_t state, const bytes *sequence, size_t at, fr_text_step *step,
                         bool *all) {
     if (at == sequence->count) {
@@ -67,15 +67,15 @@ static fr_status look(fr_automaton *a, uint32_t state, int class, fr_text_step *
     return FR_OK;
 }
 
-/* Finds the states after one more character, and keeps them with the cost of finding them. The cost is counted at each
- * use, so that it does not depend on earlier uses. */
+/* Finds the states after one more character, and keeps them together with the cost of finding them. The cost is counted
+ * at each use, so that the count does not depend on earlier uses. */
 static fr_status look_and_keep(fr_automaton *a, uint32_t state, int class, fr_text_step *kept) {
     uint32_t round = fr_automaton_set_round(a, FR_NO_ROUND);
     size_t before = fr_automaton_spent(a);
     fr_status status = look(a, state, class, kept);
     fr_automaton_set_round(a, round);
     kept->cost = (uint32_t)(fr_automaton_spent(a) - before);
-    kept->looked_at = status == FR_OK; /* after a failure the next use tries again */
+    kept->looked_at = status == FR_OK; /* after a failure, the next use tries again */
     return status;
 }
 
@@ -98,7 +98,8 @@ static fr_status step_of(fr_text_runs *runs, fr_automaton *a, uint32_t state, in
     return FR_OK;
 }
 
-/* States in the order in which they are reached. Those that the last character reached are [first, count). */
+/* States in the order in which they are reached. The states [first, count) are those that the last character
+ * reached. */
 typedef struct path {
     uint32_t states[STATES_MAX];
     size_t first, count;

@@ -1,7 +1,7 @@
-/* Tells how far a text can go on within a class of characters: the number n for which any n characters of the class
- * may follow a state.
+/* Finds out how long a text can go on within a class of characters: the largest number n for which any n characters of
+ * the class may follow a state.
  *
- * In: an automaton's states. Out: for a class of token_slices.h a number of characters. Results are kept for each
+ * In: an automaton's states, and a class of token_slices.h. Out: a number of characters. Results are kept for each
  * state until the automaton is swept. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_TEXT_RUNS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_TEXT_RUNS_H
@@ -14,9 +14,9 @@ enum { FR_RUN_WAYS = 4, FR_RUN_MAX = FR_STOP_TEXTS_MAX };
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
     uint32_t cost;              /* the cost of finding the states in `ways` */
-    uint8_t count, looked_at;   /* count: number of the states in `ways`; 0: not every character of the class may come,
-                                 * or the text may end after such a character. looked_at: 0 if the states were not
-                                 * looked for yet */
+    /* count: number of the states in `ways`. It is 0 if not every character of the class may come, or if the text may
+     * end after such a character. looked_at: 0 if the states were not searched yet. */
+    uint8_t count, looked_at;
 } fr_text_step;
 
 typedef struct fr_text_runs {
@@ -24,12 +24,13 @@ typedef struct fr_text_runs {
     size_t capacity;
 } fr_text_runs;
 
-/* Gives the length of a run: the largest number n for which any n characters of the class may follow the state, while
- * the text can't end within them. The length is at most FR_RUN_MAX, or FR_SLICE_UNBOUND if there is no limit. */
+/* Gives the length of a run: the largest number n for which any n characters of the class may follow the state, and the
+ * text can't end within these characters. The length is at most FR_RUN_MAX, or FR_SLICE_UNBOUND if there is no
+ * limit. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
 
-/* Gives the states after 0 to `characters` characters of the class. *one: each number of characters leads to a single
- * state, whatever the characters are; if it is false, the states are incomplete. */
+/* Gives the states after 0 to `characters` characters of the class. *one: true if the number of characters alone
+ * determines the state, whatever the characters are. If it is false, the states are incomplete. */
 fr_status fr_text_path(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t characters,
                        uint32_t *states, bool *one);
 

@@ -1,4 +1,4 @@
-/* Groups the tokens of plain characters (token_slices.h). */
+/* Groups the tokens by the class of their characters (token_slices.h). */
 #include "src/language/grammar/token_slices.h"
 
 #include <stdlib.h>
@@ -77,8 +77,8 @@ fr_status fr_token_slices_make(fr_token_slices *s, const fr_token_tree *tree) {
     for (uint32_t child = 1; child < tree->node_count; child = tree->nodes[child].end)
         if (tree->nodes[child].byte == ' ') FR_TRY(open_origin(s, tree, child));
     measure_tokens(s, tree);
-    /* Each subtree gets the largest class and length of its nodes, from the leaves up. A node's children follow it,
-     * each after the subtree of the child before. */
+    /* Each node gets the largest class and the largest length in its subtree, beginning with the leaves. A node's
+     * children follow it in the array, and each child follows the subtree of the child before it. */
     for (size_t i = tree->node_count; i-- > 0;)
         for (size_t child = i + 1; child < tree->nodes[i].end; child = tree->nodes[child].end) {
             if (s->classes[child] > s->classes[i]) s->classes[i] = s->classes[child];

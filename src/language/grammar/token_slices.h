@@ -1,15 +1,15 @@
-/* Groups the tokens of plain characters in advance: if a text may continue with any characters of a class, all tokens
- * of such characters are allowed without a walk over them.
+/* Groups tokens in advance by the class of their characters. If a text may continue with any characters of a class, all
+ * tokens that consist of such characters are allowed at once, without a test of each.
  *
- * In: a tree of tokens. Out: slices. For each class and some lengths, a slice has one bit for each id: it is set if
- * the token has at most so many characters, all of the class. Beside the slices there are the nodes at which other
- * tokens leave the class (slice_stops.h). All this is made twice: for all tokens, and for the tokens that begin with a
- * blank, by the characters after the blank. Each node also has the class and the length that cover all tokens of its
- * subtree.
+ * In: a tree of tokens. Out: slices. There is a slice for each class and each of some lengths. It has one bit for each
+ * id, which is set if the token has at most that many characters, and all of them are of the class. For all other
+ * tokens there are the nodes at which they leave the class (slice_stops.h). All this is made twice: once for all
+ * tokens, and once for the tokens that begin with a blank, of which only the characters after the blank are counted.
+ * Each node also gets the largest class and length among the tokens of its subtree.
  *
- * Each class contains the one before it: small letters; letters, digits, - and _; all characters that a JSON string
- * has unescaped. Slices as in llguidance (Moskal et al. 2025, github.com/guidance-ai/llguidance,
- * docs/optimizations.md). */
+ * There are three classes, and each contains the one before it. The first has the small letters. The second has
+ * letters, digits, - and _. The third has all characters that need no escape in a JSON string. llguidance has such
+ * slices, too (Moskal et al. 2025, github.com/guidance-ai/llguidance, docs/optimizations.md). */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_TOKEN_SLICES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_TOKEN_SLICES_H
 
@@ -19,7 +19,7 @@ enum { FR_SLICE_CLASSES = 3, FR_SLICE_ORIGINS = 2 };
 
 struct fr_token_tree;
 
-/* The tokens below a node, grouped by the part of their text after the node. */
+/* The tokens below a node, grouped by the part of their text that follows the node. */
 typedef struct fr_slice_origin {
     uint32_t node;
     uint64_t *bits[FR_SLICE_CLASSES][FR_SLICE_LENGTHS];
@@ -27,10 +27,11 @@ typedef struct fr_slice_origin {
 } fr_slice_origin;
 
 typedef struct fr_token_slices {
-    /* [nodes] the smallest class to which all tokens of the subtree belong, and the length of the longest of them in
-     * characters; FR_NO_CLASS: there is no such class */
+    /* [nodes] classes: the smallest class to which all tokens of the subtree belong; FR_NO_CLASS: there is none.
+     * lengths: the number of characters of the longest of these tokens. */
     uint8_t *classes, *lengths;
-    fr_slice_origin origins[FR_SLICE_ORIGINS]; /* the root, and the node below it that stands for a blank */
+    /* the root, and the node below the root whose text is a blank */
+    fr_slice_origin origins[FR_SLICE_ORIGINS];
     size_t origin_count;
 } fr_token_slices;
 

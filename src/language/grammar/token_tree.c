@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 typedef struct token {
-    fr_text bytes; /* NULL: the token is in the tree as itself, by its sign */
+    fr_text bytes; /* NULL: the token is in the tree under its sign, and not as text */
     int32_t id;
     uint8_t sign[FR_TOKEN_SIZE];
 } token;
@@ -48,7 +48,7 @@ static int by_bytes(const void *one, const void *other) {
     return order ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-/* Lists the tokens, sorted, and gives their number. *bytes: the sum of their lengths. */
+/* Lists the tokens in sorted order, and gives their number. *bytes: the sum of their lengths. */
 static size_t list_tokens(const fr_token_tree *tree, token *tokens, size_t *bytes) {
     size_t count = 0;
     *bytes = 0;
@@ -76,7 +76,8 @@ static size_t common_length(fr_text a, fr_text b) {
     return n;
 }
 
-/* Makes the tree from sorted tokens: each token is added below the bytes that it shares with the token before it. */
+/* Makes the tree from sorted tokens. Each token has its first bytes in common with the token before it; nodes are added
+ * below these bytes. */
 static void plant(fr_token_tree *tree, const token *tokens, size_t count) {
     uint32_t path[FR_TREE_DEPTH_MAX + 1] = {0};
     fr_text before = {NULL, 0};
@@ -96,7 +97,7 @@ static void plant(fr_token_tree *tree, const token *tokens, size_t count) {
     }
 }
 
-/* Finds the ends of subtrees: a subtree ends where the next node is not deeper. */
+/* Finds the ends of subtrees. A node's subtree ends before the next node that is not deeper than the node. */
 static void find_ends(fr_token_tree *tree) {
     uint32_t open[FR_TREE_DEPTH_MAX + 2];
     size_t opened = 0;

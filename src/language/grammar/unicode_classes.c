@@ -18,7 +18,7 @@ typedef struct found {
     size_t most, count;
 } found;
 
-/* Adds characters, which must come after all that were added before. */
+/* Adds characters. They must come after all characters that were added before. */
 static void add(found *f, uint32_t low, uint32_t high) {
     fr_character_range *last = f->count && f->count <= f->most ? &f->ranges[f->count - 1] : NULL;
     if (last && last->high + 1 == low) {
@@ -77,7 +77,8 @@ static const char *category_of(const char *name) {
     return NULL;
 }
 
-/* Adds the characters of a category; except: all others. Halves of surrogate pairs are not characters. */
+/* Adds the characters of a category. If `except` is true, adds all other characters instead. Halves of surrogate pairs
+ * are not characters. */
 static void find_category(found *f, const char *category, bool except) {
     bool cased = strcmp(category, "LC") == 0, one = category[1] != '\0';
     for (uint32_t code = 0; code <= FR_CODE_POINT_MAX; code++) {
@@ -91,7 +92,7 @@ static void find_category(found *f, const char *category, bool except) {
 
 /* --------------------------------------------------------------------------------------- scripts, binary properties */
 
-/* True for a binary property of ECMA 262. */
+/* Returns true for the name of a binary property of ECMA 262. */
 static bool is_binary(const char *name) {
     static const char *const names[] = {"ASCII_Hex_Digit",
                                         "AHex",
@@ -171,8 +172,8 @@ static bool is_binary(const char *name) {
     return false;
 }
 
-/* The ranges of characters in which scripts and properties have members: all other planes are unassigned or
- * private. */
+/* The ranges of characters that are searched for scripts and properties. All other characters are unassigned or for
+ * private use, so no script or property has them. */
 static const fr_character_range PLANES[] = {{0, 0xD7FF}, {0xE000, 0x33FFF}, {0xE0000, 0xE0FFF}};
 
 /* Adds the characters of a range that have the property. regex: PCRE2's expression for runs of characters with the
@@ -200,7 +201,8 @@ static fr_status find_matches(found *f, const pcre2_code *regex, fr_character_ra
     return status;
 }
 
-/* Adds the characters of a property in PCRE2's spelling; *known: PCRE2 knows the property. */
+/* Adds the characters of a property. kind, name: the property in PCRE2's notation. *known: true if PCRE2 knows the
+ * property. */
 static fr_status find_property(found *f, const char *kind, const char *name, bool *known) {
     char text[2 * CLASS_NAME_MAX];
     int error;
@@ -217,7 +219,7 @@ static fr_status find_property(found *f, const char *kind, const char *name, boo
 
 /* ----------------------------------------------------------------------------------------------------- any property */
 
-/* True for a name that begins with one of two words and an equals sign; *rest: the text after it. */
+/* Returns true for a name that begins with one of two words and an equals sign. *rest: the text after that sign. */
 static bool takes_word(const char *name, const char *word, const char *other, const char **rest) {
     const char *words[] = {word, other};
     for (size_t i = 0; i < 2; i++) {

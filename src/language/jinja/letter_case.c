@@ -1,4 +1,5 @@
-/* Converts letters to another case (template_text.h), by Unicode's SpecialCasing if one letter becomes several. */
+/* Converts letters to another case (template_text.h). If one letter becomes several, Unicode's SpecialCasing gives
+ * them. */
 #include <utf8proc.h>
 
 #include "src/language/jinja/template_text.h"
@@ -111,7 +112,7 @@ static const struct {
     {0xFB17, {0x544, 0x53D}, {0x544, 0x56D}},
 };
 
-/* Finds a letter in the sorted list by bisection. */
+/* Finds a letter in the sorted list by binary search. */
 static const int32_t *find_special(int32_t codepoint, fr_jinja_case to) {
     size_t low = 0, high = sizeof special / sizeof *special;
     while (low < high) {
@@ -137,7 +138,8 @@ static size_t fold(int32_t codepoint, int32_t folded[3]) {
 size_t fr_jinja_change_case(int32_t codepoint, fr_jinja_case to, int32_t changed[3]) {
     if (to == FR_CASE_FOLDED) return fold(codepoint, changed);
     if (to == FR_CASE_LOWER) {
-        bool dotted = codepoint == 0x130; /* a capital I with a dot; in lower case the dot becomes a combining mark */
+        bool dotted = codepoint == 0x130; /* an upper-case I with a dot; in lower case the dot becomes a combining
+                                           * mark */
         changed[0] = dotted ? 'i' : utf8proc_tolower(codepoint);
         changed[1] = 0x307;
         return dotted ? 2 : 1;

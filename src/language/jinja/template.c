@@ -138,8 +138,8 @@ static bool is_usual_role(const json_t *role) {
     return false;
 }
 
-/* Marks the usual names of roles in messages as trusted, because some templates build control tokens from a role
- * (Phi-4's <|user|>). These words are as safe as the template's own text. */
+/* Marks the usual names of roles in messages as trusted, because some templates build control tokens from a role, such
+ * as Phi-4's <|user|>. Such a name can do no more than the template's own text. */
 static void trust_roles(fr_jinja_render *render, const json_t *given) {
     const json_t *messages = json_object_get(given, "messages");
     fr_jinja_value name = fr_jinja_of_string(fr_jinja_string_new(render, "messages", strlen("messages"), false));
@@ -157,7 +157,8 @@ static void trust_roles(fr_jinja_render *render, const json_t *given) {
 
 /* -------------------------------------------------------------------------------------------------------- rendering */
 
-/* Finds the offset after `at` at which trusted text changes to foreign text or back. */
+/* Finds the first offset after `at` at which trusted text changes to foreign text (text that is not trusted), or
+ * back. */
 static size_t end_of_run(const fr_jinja_render *render, size_t at) {
     const uint8_t *change = memchr(render->marks + at, !render->marks[at], render->length - at);
     return change ? (size_t)(change - render->marks) : render->length;

@@ -1,7 +1,7 @@
-/* Gives attributes, items and slices of values, as Jinja's sandbox does.
+/* Gives attributes, items and slices of values, in the way of Jinja's sandbox.
  *
- * object.name looks for an attribute first, such as a method, and then for an item of that name. object[name] looks
- * for the item first. If neither exists the result is undefined. */
+ * object.name looks for an attribute first, such as a method, and then for an item of that name. object[name] looks for
+ * the item first. If neither exists the result is undefined. */
 #include "src/language/jinja/template_render.h"
 #include "src/language/jinja/template_text.h"
 
@@ -73,7 +73,7 @@ fr_jinja_value fr_jinja_get_attribute(fr_jinja_render *render, fr_jinja_value ob
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
-/* Gives an item's index; a negative one counts from the end. SIZE_MAX: it is out of range. */
+/* Gives the index of an item. A negative index counts from the end. SIZE_MAX: the index is out of range. */
 static size_t index_in(int64_t index, size_t count) {
     if (index < 0) index += (int64_t)count;
     return index >= 0 && (size_t)index < count ? (size_t)index : SIZE_MAX;
@@ -126,14 +126,15 @@ fr_jinja_value fr_jinja_get_item(fr_jinja_render *render, fr_jinja_value object,
 
 /* ----------------------------------------------------------------------------------------------------------- slices */
 
-/* A slice of a sequence: `taken` items. The first one is at `start`, and each next one is `step` further on. */
+/* A slice of a sequence. It has `taken` items. The first one is at index `start`, and each further one is `step` after
+ * the one before. */
 typedef struct slice {
     int64_t start, step;
     size_t taken;
 } slice;
 
-/* Reads a bound as Python does: a negative bound counts from the end, and a bound out of range moves to the nearest
- * end. */
+/* Reads a bound as Python does. A negative bound counts from the end. A bound that is out of range becomes `low` or
+ * `high`, whichever is nearer. `missing` replaces a bound that is not given. */
 static int64_t bound(fr_jinja_render *render, fr_jinja_value value, int64_t missing, int64_t low, int64_t high,
                      size_t count) {
     if (!fr_jinja_is_given(value) || value.kind == FR_KIND_NONE) return missing;

@@ -1,5 +1,6 @@
-/* Implements Python's operators on numbers, texts and lists. A result beyond 64 bits, which Python could compute, is a
- * failure. With a float operand the result is a float, which does not fail for this reason. */
+/* Implements Python's operators on numbers, texts and lists. If an integer result needs more than 64 bits, the render
+ * fails, although Python could compute it. If an operand is a float, the result is a float, which can't fail in this
+ * way. */
 #include <math.h>
 
 #include "src/language/jinja/template_format.h"
@@ -21,7 +22,7 @@ static fr_jinja_value fail_types(fr_jinja_render *render, fr_jinja_operator oper
 
 /* --------------------------------------------------------------------------------------------------------- integers */
 
-/* Divides and rounds towards minus infinity, as Python does, so that the remainder has the divisor's sign. */
+/* Divides and rounds towards minus infinity, as Python does. So the remainder has the divisor's sign. */
 static int64_t floor_divide(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
@@ -126,7 +127,7 @@ static fr_jinja_value combine_numbers(fr_jinja_render *render, fr_jinja_operator
 
 /* -------------------------------------------------------------------------------------------------- texts and lists */
 
-/* Joins two strings. If one is markup, the other is escaped, and the result is markup. */
+/* Joins two strings. If only one of them is markup, the other is escaped, and the result is markup. */
 static fr_jinja_value join_strings(fr_jinja_render *render, const fr_jinja_string *a, const fr_jinja_string *b) {
     bool markup = a->markup || b->markup;
     size_t begin = fr_jinja_text_begin(render);

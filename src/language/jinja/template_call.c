@@ -1,4 +1,4 @@
-/* Calls functions and macros: binds arguments to the parameters of a table's row or of a macro. */
+/* Calls functions and macros. To do so, it binds arguments to the parameters of a table's row or of a macro. */
 #include "src/language/jinja/template_render.h"
 
 /* ----------------------------------------------------------------------------------------------------------- tables */
@@ -25,7 +25,7 @@ static size_t parameter_count(const fr_jinja_function *function) {
     return count;
 }
 
-/* Gives a parameter's number, or `count` if there is none of that name. */
+/* Gives the index of the parameter with this name, or `count` if there is none. */
 static size_t find_parameter(const fr_jinja_function *function, size_t count, const fr_jinja_string *name) {
     for (size_t i = 0; i < count; i++)
         if (fr_jinja_string_is(name, function->parameters[i])) return i;

@@ -13,8 +13,8 @@ static fr_jinja_value evaluate_name(fr_jinja_frame *frame, const fr_jinja_node *
     return fr_jinja_is_given(value) ? value : fr_jinja_undefined(FR_REASON_NAME, &node->variable.name->string);
 }
 
-/* Finds a variable of the context. Variables in `given` take precedence over those in `own`, and both over functions
- * of the environment. */
+/* Finds a variable of the context. Variables in `given` take precedence over those in `own`, and those in `own` over
+ * functions of the environment. */
 fr_jinja_value fr_jinja_resolve(fr_jinja_render *render, const fr_jinja_string *name) {
     const fr_jinja_entry *entry = fr_jinja_dict_find_string(render, render->given.dict, name);
     if (!entry) entry = fr_jinja_dict_find_string(render, render->own.dict, name);
@@ -180,7 +180,7 @@ static fr_jinja_arguments evaluate_arguments(fr_jinja_render *render, fr_jinja_f
     return arguments;
 }
 
-/* Evaluates a call. For object.method(...) no value is made of the method. */
+/* Evaluates a call. If it is object.method(...), the method is called directly and does not become a value. */
 static fr_jinja_value evaluate_call(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     const fr_jinja_node *callee = node->call.callee;
     const fr_jinja_function *method = NULL;

@@ -1,4 +1,4 @@
-/* Holds the table of filters. The names are in ascending order, because a bisection finds them. */
+/* Holds the table of filters. The names are in ascending order, because a binary search finds them. */
 #include "src/language/jinja/template_filters.h"
 
 static const fr_jinja_function rows[] = {

@@ -29,12 +29,13 @@ typedef struct fr_jinja_path {
     size_t count;
 } fr_jinja_path;
 
-/* Reads a path such as "a.b.0", or a number. Without an argument the path is empty and leads to the item itself. */
+/* Reads a path such as "a.b.0", or a number. If the argument is missing, the path is empty and leads to the item
+ * itself. */
 fr_jinja_path fr_jinja_path_of(fr_jinja_render *render, fr_jinja_value attribute);
 fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *path, fr_jinja_value item);
 
-/* Read optional arguments. fr_jinja_argument_truth gives a truth value, false if the argument is missing.
- * fr_jinja_argument_int gives an integer, the value `missing` if the argument is missing. */
+/* These functions read optional arguments. fr_jinja_argument_truth gives a truth value, or false if the argument is
+ * missing. fr_jinja_argument_int gives an integer, or `missing` if the argument is missing. */
 bool fr_jinja_argument_truth(fr_jinja_render *render, fr_jinja_value argument);
 int64_t fr_jinja_argument_int(fr_jinja_render *render, fr_jinja_value argument, int64_t missing, const char *what);
 

@@ -1,5 +1,5 @@
-/* Implements the filters of lists and other iterables. Filters that are generators in Python give iterators here,
- * which make each item when it is needed. */
+/* Implements the filters of lists and other iterables. Filters that are generators in Python give iterators here, which
+ * make each item only when it is needed. */
 #include "src/language/jinja/template_filters.h"
 #include "src/language/jinja/template_strings.h"
 
@@ -33,8 +33,8 @@ fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *p
     return item;
 }
 
-/* Gives the value by which an item is compared. A string is compared in lower case if case_sensitive is false. Any
- * other value is compared as it is. */
+/* Gives the value by which an item is compared. If case_sensitive is false, a string is compared in lower case. Any
+ * other value is compared unchanged. */
 static fr_jinja_value without_case(fr_jinja_render *render, fr_jinja_value value, bool case_sensitive) {
     if (case_sensitive || value.kind != FR_KIND_STRING) return value;
     return fr_jinja_of_string(fr_jinja_string_in_case(render, value.string, FR_CASE_LOWER));
@@ -113,7 +113,8 @@ typedef struct each {
     fr_jinja_path path;
     bool by_path, negative;
     fr_jinja_value otherwise;          /* the result for items that do not have the path */
-    const fr_jinja_function *function; /* a filter or test; NULL: the item itself is used */
+    const fr_jinja_function *function; /* a filter or test that is applied to each item; NULL: the item itself is
+                                        * used */
     fr_jinja_arguments arguments;
 } each;
 
@@ -141,8 +142,8 @@ static bool next_selected(fr_jinja_render *render, fr_jinja_iterator *iterator, 
     return false;
 }
 
-/* Reads argument number `at`, the name of a filter or test, and the arguments after it, which are those of the filter
- * or test. */
+/* Reads argument number `at`, which is the name of a filter or test. The arguments after it are those of that filter or
+ * test. */
 static void read_function(fr_jinja_render *render, const fr_jinja_function_table *table,
                           const fr_jinja_value *arguments, size_t at, each *e) {
     const fr_jinja_list *rest = arguments[1].list;
@@ -221,7 +222,7 @@ fr_jinja_value fr_jinja_filter_rejectattr(fr_jinja_render *render, const fr_jinj
 
 typedef struct filled {
     int64_t count;
-    fr_jinja_value with; /* fills up a list that is too short; MISSING: such lists stay short */
+    fr_jinja_value with; /* fills up a list that has too few items; MISSING: the list stays short */
 } filled;
 
 static const filled *read_filled(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {
@@ -281,8 +282,8 @@ fr_jinja_value fr_jinja_filter_slice(fr_jinja_render *render, const fr_jinja_val
 
 /* --------------------------------------------------------------------------------------------------------- ordering */
 
-/* Makes a sorting key of an item: the list of the attributes that a text such as "a,b" names. Two such lists are
- * ordered by their first items that differ. */
+/* Makes a sorting key for an item: the list of the attributes that a text such as "a,b" names. The first item in which
+ * two such lists differ decides their order. */
 static fr_jinja_value sort_key(fr_jinja_render *render, const fr_jinja_path *paths, size_t count, fr_jinja_value item,
                                bool case_sensitive) {
     fr_jinja_list *keys = fr_jinja_list_new(render, count);
@@ -408,7 +409,7 @@ fr_jinja_value fr_jinja_filter_groupby(fr_jinja_render *render, const fr_jinja_v
     return fr_jinja_of_list(groups, foreign);
 }
 
-/* The state of `unique`. The items seen so far are the keys of the dict `seen`. */
+/* The state of the filter `unique`. The items seen so far are the keys of the dict `seen`. */
 typedef struct uniqueness {
     fr_jinja_path path;
     bool case_sensitive;

@@ -49,7 +49,7 @@ static void put_titled(fr_jinja_render *render, const fr_jinja_string *string, s
         render, fr_jinja_string_in_case(render, fr_jinja_string_part(render, string, second, end), FR_CASE_LOWER));
 }
 
-/* Writes title case. Words begin only after white space, - and opening brackets, so "don't" is one word. */
+/* Writes title case. Words begin only after white space, a hyphen or an opening bracket, so "don't" is one word. */
 fr_jinja_value fr_jinja_filter_title(fr_jinja_render *render, const fr_jinja_value *arguments) {
     const fr_jinja_string *string = fr_jinja_soft_str(render, arguments[0]);
     size_t begin = fr_jinja_text_begin(render), word = 0;
@@ -108,8 +108,8 @@ fr_jinja_value fr_jinja_filter_join(fr_jinja_render *render, const fr_jinja_valu
     return end_text(render, begin, false);
 }
 
-/* Indents all lines but the first one and empty ones. A line end at the end of the text is followed by an empty
- * line. */
+/* Indents all lines except the first line and empty lines. If the text ends with a line end, an empty line follows
+ * it. */
 fr_jinja_value fr_jinja_filter_indent(fr_jinja_render *render, const fr_jinja_value *arguments) {
     if (arguments[0].kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, arguments[0]);
     if (arguments[0].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "indent: the value is not a string");
@@ -250,7 +250,7 @@ static const fr_jinja_string *without(fr_jinja_render *render, const fr_jinja_st
     return fr_jinja_text_end(render, begin);
 }
 
-/* Decodes the entity that begins at `at`; 0: the entity is not among `entities`. */
+/* Decodes the entity that begins at `at`. 0: it is not one of `entities`. */
 static int32_t entity_at(const fr_jinja_string *string, size_t at, size_t *length) {
     static const struct {
         const char *text;

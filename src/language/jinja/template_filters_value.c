@@ -1,4 +1,4 @@
-/* Implements the filters of single values and numbers. */
+/* Implements the filters for numbers and for other single values. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ fr_jinja_value fr_jinja_filter_abs(fr_jinja_render *render, const fr_jinja_value
                                       : fr_jinja_of_int(fr_jinja_int_of(value), value.foreign);
 }
 
-/* Reads inf, -Infinity, nan and the like, which Python also takes for numbers. */
+/* Reads words such as inf, -Infinity and nan, which Python reads as numbers, too. */
 static bool read_special(const char *bytes, size_t length, double *real) {
     static const char *const names[] = {"inf", "infinity", "nan"};
     bool negative = length > 0 && *bytes == '-';
@@ -96,7 +96,7 @@ static int digit_of(char c) {
 
 typedef enum reading { READ, NOT_READ, TOO_LARGE } reading;
 
-/* Reads digits; single underscores may stand between them. */
+/* Reads digits. A single underscore may separate two digits. */
 static reading read_digits(const char *bytes, size_t length, int base, bool negative, int64_t *integer) {
     bool fits = true, digit_before = false;
     *integer = 0;
@@ -115,7 +115,7 @@ static reading read_digits(const char *bytes, size_t length, int base, bool nega
     return fits ? READ : TOO_LARGE;
 }
 
-/* Reads text as int(text, base) does: with white space around it, a sign, and a prefix that fits the base. */
+/* Reads text as int(text, base) does. It may have white space around it, a sign, and a prefix that fits the base. */
 static reading read_int(const fr_jinja_string *string, int64_t base, int64_t *integer) {
     const char *bytes = string->bytes;
     size_t begin = fr_jinja_space_prefix(bytes, string->length), end = string->length;
@@ -163,7 +163,8 @@ fr_jinja_value fr_jinja_filter_int(fr_jinja_render *render, const fr_jinja_value
     return value.kind == FR_KIND_STRING ? otherwise : fr_jinja_render_fail(render, "int: the number is infinite");
 }
 
-/* Rounds the exact decimal value to `digits` places after the point, halves to even. */
+/* Rounds the exact decimal value to `digits` places after the point. A value half-way between two results is rounded to
+ * the even one. */
 static double round_real(double real, int digits) {
     char text[400];
     if (digits > 300 || !isfinite(real)) return real;
@@ -176,7 +177,7 @@ static double round_real(double real, int digits) {
     return isfinite(unit) ? rint(real / unit) * unit : copysign(0, real);
 }
 
-/* Rounds an integer, halves to even. */
+/* Rounds an integer. A value half-way between two results is rounded to the even one. */
 static fr_jinja_value round_int(fr_jinja_render *render, int64_t integer, int64_t digits, bool foreign) {
     int64_t unit = 1, rounded;
     if (digits >= 0) return fr_jinja_of_int(integer, foreign);
@@ -193,8 +194,8 @@ static fr_jinja_value round_int(fr_jinja_render *render, int64_t integer, int64_
     return fr_jinja_of_int(rounded, foreign);
 }
 
-/* Rounds a wide integer. With the method "common", the result is the integer itself; with the others, it is the
- * nearest float. Rounding that needs arithmetic beyond 64 bits fails the render. */
+/* Rounds a wide integer (one beyond 64 bits). With the method "common", the result is the integer itself; with the
+ * others, it is the nearest float. If the rounding needs arithmetic with more than 64 bits, the render fails. */
 static fr_jinja_value round_wide(fr_jinja_render *render, fr_jinja_value value, bool common, int64_t digits) {
     if (digits < 0 || (!common && digits > 0)) return fr_jinja_render_fail(render, "round: more than 64 bits");
     return common ? value : fr_jinja_of_real(fr_wide_real(value), fr_jinja_value_foreign(value));

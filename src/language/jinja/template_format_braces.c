@@ -1,5 +1,5 @@
-/* Formats "{}".format(values) (template_format.h). Each byte of the result is trusted or foreign, as the literal text
- * or the value that it comes from. */
+/* Formats "{}".format(values) (template_format.h). Each byte of the result is trusted or foreign. It has this mark from
+ * the literal text or from the value from which it was copied. */
 #include "src/language/jinja/template_format.h"
 #include "src/language/jinja/template_strings.h"
 #include "src/language/jinja/template_style.h"
@@ -9,11 +9,12 @@ typedef struct braces {
     const fr_jinja_string *format;
     const fr_jinja_list *positional;
     const fr_jinja_dict *keywords;
-    size_t automatic;       /* number of fields so far that have no number of their own */
-    bool counted, numbered; /* counted: there were fields without a number; numbered: there were fields with one */
+    size_t automatic; /* number of fields so far without a number */
+    /* counted: there was a field without a number; numbered: there was a field with a number */
+    bool counted, numbered;
 } braces;
 
-/* Reads a name or number, up to one of the characters in `ends`. */
+/* Reads a name or number, which ends before one of the characters in `ends`. */
 static const fr_jinja_string *read_word(const braces *b, const fr_jinja_string *field, size_t *at, const char *ends) {
     size_t begin = *at;
     while (*at < field->length && !(field->bytes[*at] && strchr(ends, field->bytes[*at]))) ++*at;
@@ -125,10 +126,10 @@ static void put_styled(fr_jinja_render *render, fr_jinja_value value, fr_jinja_s
 
 static const fr_jinja_string *format_part(braces *b, const fr_jinja_string *format, int nesting);
 
-/* Writes a field, the text between two braces: name!conversion:specification. */
+/* Writes a field, which is the text between two braces: name!conversion:specification. */
 static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
     size_t at = 0, bracket = 0;
-    for (; at < field->length; at++) { /* within [] any character belongs to the name */
+    for (; at < field->length; at++) { /* between [ and ] any character belongs to the name */
         bracket = field->bytes[at] == '[' ? 1 : field->bytes[at] == ']' ? 0 : bracket;
         if (!bracket && (field->bytes[at] == '!' || field->bytes[at] == ':')) break;
     }

@@ -1,5 +1,5 @@
-/* Formats "%s" % values (template_format.h). Each byte of the result is trusted or foreign, as the literal text or the
- * value that it comes from. */
+/* Formats "%s" % values (template_format.h). Each byte of the result is trusted or foreign. It has this mark from the
+ * literal text or from the value from which it was copied. */
 #include "src/language/jinja/template_format.h"
 #include "src/language/jinja/template_strings.h"
 #include "src/language/jinja/template_style.h"
@@ -9,7 +9,7 @@ typedef struct percent {
     const fr_jinja_string *format;
     size_t at;
     fr_jinja_value values;
-    size_t used; /* number of values used so far; if `values` is no tuple, it is the only value */
+    size_t used; /* number of values used so far; if `values` is not a tuple, it counts as one value */
 } percent;
 
 static fr_jinja_value next_value(percent *p) {
@@ -124,7 +124,7 @@ static void put_percent_real(percent *p, fr_jinja_style *s, fr_jinja_value value
         fr_jinja_render_fail(p->render, "%%%c can't format a '%s'", s->type, fr_jinja_kind_name(value.kind));
 }
 
-/* Writes the next value as the directive after a % says. */
+/* Writes the next value in the way that the directive after a % demands. */
 static void put_percent_place(percent *p) {
     bool named = p->at < p->format->length && p->format->bytes[p->at] == '(';
     fr_jinja_value value = named ? named_value(p) : fr_jinja_missing();

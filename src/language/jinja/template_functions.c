@@ -1,10 +1,9 @@
-/* Implements the functions of the environment. */
+/* Implements the functions of the environment, which templates can call by name. */
 #include <time.h>
 
 #include "src/language/jinja/template_filters.h"
 
-/* Makes the dict for the calls dict(), dict(mapping) and dict(pairs), each of which may also have arguments by
- * name. */
+/* Makes the dict for the calls dict(), dict(mapping) and dict(pairs). Each of them may also have arguments by name. */
 static fr_jinja_dict *dict_of(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {
     const fr_jinja_list *rest = arguments[0].list;
     fr_jinja_value source = rest->count > 0 ? rest->items[0] : fr_jinja_of_list(fr_jinja_list_new(render, 0), false);
@@ -82,7 +81,8 @@ static fr_jinja_value call_raise_exception(fr_jinja_render *render, const fr_jin
 
 #define DIRECTIVE_MAX 16 /* limit on the bytes of a directive */
 
-/* Measures the directive that begins here: %, flags, a width, a modifier, a letter. %:z is a directive too. */
+/* Measures the directive that begins here. It consists of %, flags, a width, a modifier and a letter. %:z is a
+ * directive, too. */
 static size_t directive_length(const char *bytes, size_t left) {
     size_t length = 1;
     if (left > 2 && bytes[1] == ':' && bytes[2] == 'z') return 3;
@@ -93,8 +93,8 @@ static size_t directive_length(const char *bytes, size_t left) {
     return length;
 }
 
-/* Writes a directive as Python's datetime does. %f (microseconds) is always zero, because `now` counts seconds; %:z
- * (the time zone) is empty, as it is for datetime.now(). */
+/* Writes a directive as Python's datetime does. %f (microseconds) is always zero, because `now` counts seconds. %:z
+ * (the time zone) is empty, as for datetime.now(). */
 static void put_directive(fr_jinja_render *render, const struct tm *time, const char *directive, size_t length,
                           bool foreign) {
     char format[DIRECTIVE_MAX + 1] = {0}, text[1024];
@@ -136,7 +136,7 @@ static fr_jinja_value call_strftime_now(fr_jinja_render *render, const fr_jinja_
     return fr_jinja_of_string(fr_jinja_text_end(render, begin));
 }
 
-/* The names are in ascending order, because a bisection finds them. */
+/* The names are in ascending order, because a binary search finds them. */
 static const fr_jinja_function rows[] = {
     {"cycler", call_cycler, 0, true, {0}},
     {"dict", call_dict, 0, true, {0}},

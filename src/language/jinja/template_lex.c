@@ -9,7 +9,7 @@
 
 /* --------------------------------------------------------------------------------------------------------- position */
 
-/* Copies the source. \r\n and \r become \n, and a line end at the very end is dropped. */
+/* Copies the source. \r\n and \r become \n. A line end at the very end of the source is dropped. */
 fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, struct fr_template *template) {
     char *copy = fr_jinja_bump_take(&template->memory, template->length + 1, 1), *to = copy;
     if (!copy) return fr_template_fail_memory(template, 1, &template->memory);
@@ -41,8 +41,8 @@ static char sign_at(const fr_jinja_lexer *lexer, const char *at) {
 }
 
 /* Gives the place after the end of a tag or comment at `at`; NULL: there is no such end. closing: "%}", "}}" or "#}".
- * A - may stand before `closing`, and all white space after `closing` then belongs to the end. plus: a + may stand
- * before `closing`. trims: if no sign stands before `closing`, a line break after it belongs to the end. */
+ * If a - precedes `closing`, all white space after `closing` belongs to the end. plus: a + may precede `closing`.
+ * trims: if neither sign precedes `closing`, a line break after it belongs to the end. */
 static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const char *closing, bool plus, bool trims) {
     char sign = sign_at(lexer, at);
     if (sign == '+' && !plus) return NULL;
@@ -55,8 +55,8 @@ static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const c
 
 /* ------------------------------------------------------------------------------------------------ text between tags */
 
-/* Strips white space from the end of a text before a tag, by Jinja's rules, and gives the length that is left. sign:
- * the character after the tag's opening, which matters if it is - or +. print: the tag is "{{". */
+/* Strips white space from the end of a text before a tag, by Jinja's rules. Gives the length that is left. sign: the
+ * character after the tag's opening; only - and + have a meaning. print: the tag is "{{". */
 static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t length, char sign, bool print) {
     if (sign == '-') return length - fr_jinja_space_suffix(text, length);
     if (sign == '+' || print) return length;
@@ -72,7 +72,7 @@ static void take_text(fr_jinja_token *token, const char *text, size_t length) {
     token->length = length;
 }
 
-/* Gives the place after "{% raw %}", whose "{%" is at `at`; NULL: the tag is another one. */
+/* Gives the place after "{% raw %}", whose "{%" is at `at`; NULL: another tag is there. */
 static const char *raw_at(const fr_jinja_lexer *lexer, const char *at) {
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
     if (!starts(lexer, at, "raw")) return NULL;
@@ -80,7 +80,7 @@ static const char *raw_at(const fr_jinja_lexer *lexer, const char *at) {
     return close_at(lexer, at, "%}", false, false);
 }
 
-/* Gives the place after the "{% endraw %}" at `at`; NULL: there is none. */
+/* Gives the place after the "{% endraw %}" at `at`; NULL: no such tag is there. */
 static const char *end_raw_at(const fr_jinja_lexer *lexer, const char *at) {
     if (!starts(lexer, at, "{%")) return NULL;
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
@@ -110,7 +110,7 @@ static fr_status skip_comment(fr_jinja_lexer *lexer) {
     }
     if (!behind && lexer->at < lexer->end)
         return fr_template_fail(lexer->template, lexer->line, "a comment without an end");
-    if (behind) advance(lexer, behind); /* Jinja, too, ignores a comment that opens at the very end */
+    if (behind) advance(lexer, behind); /* Jinja, too, ignores a comment that opens at the very end of the source */
     return FR_OK;
 }
 
@@ -121,8 +121,8 @@ static const char *find_tag(const fr_jinja_lexer *lexer, const char *at) {
     return lexer->end;
 }
 
-/* Takes the text up to the next tag, which may be empty, and enters the tag. *opened: the kind of the tag; 0: there is
- * none, because the source has ended. */
+/* Takes the text, which may be empty, up to the next tag, and enters the tag. *opened: the kind of the tag; 0: no tag
+ * follows, because the source has ended. */
 static fr_status take_until_tag(fr_jinja_lexer *lexer, fr_jinja_token *token, char *opened) {
     const char *begin = lexer->at, *tag = find_tag(lexer, begin);
     *opened = tag < lexer->end ? tag[1] : 0;
@@ -139,8 +139,8 @@ static fr_status take_until_tag(fr_jinja_lexer *lexer, fr_jinja_token *token, ch
     return FR_OK;
 }
 
-/* Takes the next token outside of tags: text, or the opening of a tag. After a text, the kind of the tag that follows
- * is kept for the next call. */
+/* Takes the next token outside of tags: a text, or the opening of a tag. If a tag follows the text, its kind is kept
+ * for the next call. */
 static fr_status next_outside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     for (;;) {
         char opened = lexer->pending;
@@ -183,13 +183,13 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Gives the value of a digit or letter; 36 for any other character, which is a digit in no base. */
+/* Gives the value of a digit or letter. Any other character gives 36, which is too large for a digit of any base. */
 static int digit_value(char c) {
     int value = is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
     return value >= 0 && value < 36 ? value : 36;
 }
 
-/* Reads exactly `digits` hexadecimal digits; -1: there are fewer. */
+/* Reads exactly `digits` hexadecimal digits; -1: there are fewer than that. */
 static int32_t read_hexadecimal(escape *e, int digits) {
     uint32_t value = 0;
     for (; digits > 0; digits--, e->at++) {
@@ -200,8 +200,8 @@ static int32_t read_hexadecimal(escape *e, int digits) {
     return value > 0x10FFFF ? -1 : (int32_t)value;
 }
 
-/* Handles a backslash before a character that isn't ASCII. Python first replaces the character by an escape. The
- * backslash then escapes that escape's own backslash, so the escape is kept as text. */
+/* Handles a backslash before a character that is not ASCII. Python first replaces the character by an escape. The
+ * backslash in the source then escapes the backslash of that escape, so the escape stays as text. */
 static void put_escaped_character(escape *e) {
     int32_t codepoint;
     e->at += fr_jinja_decode(e->at, (size_t)(e->end - e->at), &codepoint);
@@ -209,7 +209,7 @@ static void put_escaped_character(escape *e) {
     e->to += snprintf(e->to, 11, format, (unsigned)codepoint);
 }
 
-/* Converts an escape; the reader is after the escape's backslash. If there is no such escape, returns false. */
+/* Converts an escape; the reader is after its backslash. Returns false if there is no such escape. */
 static bool put_escape(escape *e) {
     static const char letters[] = "abfnrtv\\'\"", meanings[] = "\a\b\f\n\r\t\v\\'\"";
     char c = *e->at;
@@ -245,8 +245,8 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at + 1, *end = begin;
     while (end < lexer->end && *end != *lexer->at) end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;
     if (end >= lexer->end) return fr_template_fail(lexer->template, lexer->line, "a string without an end");
-    /* The text grows at most fourfold. An escape gives at most 10 bytes, and an escape that gives 10 bytes takes at
-     * least 3 bytes of the source. */
+    /* The text becomes at most four times as long: an escape gives at most 10 bytes, and one that gives 10 bytes has at
+     * least 3 bytes in the source. */
     char *text = fr_jinja_bump_take(&lexer->template->memory, (size_t)(end - begin) * 4 + 1, 1);
     if (!text) return fr_template_fail_memory(lexer->template, lexer->line, &lexer->template->memory);
     escape e = {begin, end, text};
@@ -266,7 +266,7 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
 
 /* -------------------------------------------------------------------------------------------------- numbers in tags */
 
-/* Skips digits, which may have single _ between them, and gives the place after them. */
+/* Skips digits and gives the place after them. A single _ may separate two digits. */
 static const char *skip_digits(const fr_jinja_lexer *lexer, const char *at) {
     while (at < lexer->end) {
         if (*at == '_' && at + 1 < lexer->end && is_digit(at[1])) at++;
@@ -282,7 +282,7 @@ static const char *skip_exponent(const fr_jinja_lexer *lexer, const char *at) {
     return digits < lexer->end && is_digit(*digits) ? skip_digits(lexer, digits) : at;
 }
 
-/* Gives the place after a float such as 1.5, 1e5 or 1.5e5, or `begin` if there is none. */
+/* Gives the place after a float such as 1.5, 1e5 or 1.5e5. If no float begins here, gives `begin`. */
 static const char *skip_float(const fr_jinja_lexer *lexer, const char *begin) {
     const char *whole = skip_digits(lexer, begin), *end = whole;
     if (begin > lexer->source && begin[-1] == '.') return begin;
@@ -303,8 +303,7 @@ static fr_status take_float(fr_jinja_lexer *lexer, fr_jinja_token *token, const 
     return FR_OK;
 }
 
-/* Takes an integer such as 12, 1_000, 0x1F, 0o17 or 0b11. After a leading 0, a decimal number may only have more
- * zeros. */
+/* Takes an integer such as 12, 1_000, 0x1F, 0o17 or 0b11. If a decimal number begins with 0, only zeros may follow. */
 static fr_status take_int(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     static const char letters[] = "box";
     static const int bases[] = {2, 8, 16};
@@ -340,7 +339,7 @@ static const struct {
     const char *text;
     fr_jinja_token_kind kind;
 } operators[] = {
-    /* operators of two characters come first, so that they are found before their first character */
+    /* operators of two characters come first; otherwise their first character would be found as an operator */
     {"**", FR_LEX_POWER},
     {"//", FR_LEX_FLOOR_DIVIDE},
     {"==", FR_LEX_EQUAL},
@@ -369,7 +368,7 @@ static const struct {
     {";", FR_LEX_SEMICOLON},
 };
 
-/* Updates the stack of open brackets, because the end of a tag does not count within brackets. */
+/* Updates the stack of open brackets. It is needed because the end of a tag has no meaning within brackets. */
 static fr_status balance(fr_jinja_lexer *lexer, char c) {
     static const char opening[] = "([{", closing[] = ")]}";
     const char *opens = strchr(opening, c), *closes = strchr(closing, c);

@@ -1,7 +1,7 @@
 /* Splits a template's source into tokens.
  *
- * In: the source. Out: the text between tags (white space stripped by the rules of trim_blocks, lstrip_blocks, - and
- * +) and the tokens in tags. Comments are removed, and raw blocks become text. */
+ * In: the source. Out: the text between tags, and the tokens in tags. White space of the text is stripped by the rules
+ * of trim_blocks, lstrip_blocks, - and +. Comments are removed, and raw blocks become text. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_LEX_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_LEX_H
 
@@ -49,7 +49,7 @@ typedef enum fr_jinja_token_kind {
 typedef struct fr_jinja_token {
     fr_jinja_token_kind kind;
     uint32_t line;
-    const char *bytes; /* the token in the source; for a string, its converted text */
+    const char *bytes; /* the token's bytes in the source; for a string, its converted text */
     size_t length;
     int64_t integer;
     double real;
@@ -57,17 +57,19 @@ typedef struct fr_jinja_token {
 
 typedef struct fr_jinja_lexer {
     fr_template *template;
-    const char *source, *end, *at; /* source: a copy in which all line ends are \n; at: the next byte to be read */
-    uint32_t line;                 /* the line of `at` */
-    bool in_block, in_print;       /* in_block: `at` is in a statement's tag; in_print: `at` is in a tag that prints */
-    char pending;                  /* kind of the tag after the text that was taken last; 0: none */
+    /* source: a copy in which all line ends are \n; at: the next byte to be read */
+    const char *source, *end, *at;
+    uint32_t line; /* the line of `at` */
+    /* in_block: `at` is in a statement's tag; in_print: `at` is in a tag that prints */
+    bool in_block, in_print;
+    char pending; /* kind of the tag after the text that was taken last; 0: no tag follows it */
     char open[FR_TEMPLATE_NESTING_MAX];
     size_t open_count; /* number of brackets that are open */
 } fr_jinja_lexer;
 
 fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, fr_template *template);
 
-/* Takes the next token. At the end it gives FR_LEX_END, any number of times. */
+/* Takes the next token. At the end of the source, each call gives FR_LEX_END. */
 fr_status fr_jinja_lexer_next(fr_jinja_lexer *lexer, fr_jinja_token *token);
 
 #endif

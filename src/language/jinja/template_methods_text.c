@@ -92,8 +92,8 @@ static fr_jinja_value string_removesuffix(fr_jinja_render *render, const fr_jinj
 
 /* -------------------------------------------------------------------------------------------------------- searching */
 
-/* A part of a string between two byte offsets. any: false if the bounds cross, because Python then finds nothing
- * there, not even an empty string. */
+/* A part of a string between two byte offsets. any: false if begin is above end; Python then finds nothing there, not
+ * even an empty string. */
 typedef struct stretch {
     size_t begin, end;
     bool any;
@@ -170,7 +170,7 @@ static fr_jinja_value string_count(fr_jinja_render *render, const fr_jinja_value
 
 typedef bool matcher(const fr_jinja_string *string, const fr_jinja_string *part);
 
-/* True if the prefix or suffix matches, or, for a tuple, if one of its items does. */
+/* Returns true if the prefix or suffix matches. If the argument is a tuple, one of its items must match. */
 static fr_jinja_value matches(fr_jinja_render *render, const fr_jinja_value *arguments, matcher *match) {
     stretch s = stretch_of(render, self_of(arguments), arguments[2], arguments[3]);
     if (!s.any) return fr_jinja_of_truth(false);
@@ -230,8 +230,9 @@ static void append_part(fr_jinja_render *render, fr_jinja_list *list, const fr_j
     fr_jinja_list_append(render, list, fr_jinja_of_string(fr_jinja_string_part(render, string, begin, end)));
 }
 
-/* Splits into the text before the separator, the separator, and the text after it. If the separator is not found, the
- * whole text is the first part (of partition) or the last one (of rpartition), and the other parts are empty. */
+/* Splits a text into the text before the separator, the separator, and the text after it. If the separator is not
+ * found, partition gives the whole text as the first part, and rpartition gives it as the last part; the other two
+ * parts are empty. */
 static fr_jinja_value partition(fr_jinja_render *render, const fr_jinja_value *arguments, finder *locate, bool right) {
     const fr_jinja_string *string = self_of(arguments), *separator = string_of(render, arguments[1], "partition");
     fr_jinja_list *list = fr_jinja_list_new(render, 3);
@@ -300,7 +301,7 @@ static fr_jinja_value string_rjust(fr_jinja_render *render, const fr_jinja_value
     return align(render, arguments, '>');
 }
 
-/* Pads with zeros between a sign and the rest. */
+/* Pads a number's text with zeros between its sign and the rest. */
 static fr_jinja_value string_zfill(fr_jinja_render *render, const fr_jinja_value *arguments) {
     static const fr_jinja_string zero = {.bytes = "0", .length = 1, .ascii = true};
     const fr_jinja_string *string = self_of(arguments);
@@ -382,7 +383,7 @@ static fr_jinja_value string_isascii(fr_jinja_render *render, const fr_jinja_val
     return fr_jinja_of_truth(self_of(arguments)->ascii);
 }
 
-/* Follows Python's rule that an empty string is printable. */
+/* An empty string counts as printable, as it does in Python. */
 static fr_jinja_value string_isprintable(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return fr_jinja_of_truth(self_of(arguments)->length == 0 ||
                              fr_jinja_string_all(render, self_of(arguments), fr_jinja_is_printable));
@@ -411,7 +412,7 @@ static fr_jinja_value string_istitle(fr_jinja_render *render, const fr_jinja_val
     return fr_jinja_of_truth(fr_jinja_string_is_title(render, self_of(arguments)));
 }
 
-/* The names are in ascending order, because a bisection finds them. */
+/* The names are in ascending order, because a binary search finds them. */
 static const fr_jinja_function rows[] = {
     {"capitalize", string_capitalize, 1, false, {"self"}},
     {"casefold", string_casefold, 1, false, {"self"}},

@@ -1,7 +1,7 @@
-/* Parses statements by Jinja's grammar: makes the tree of a template's source.
+/* Parses statements by Jinja's grammar. Makes the tree of a template's source.
  *
- * In: a template with its source. Out: the body of its routine. Names have no places yet; template_scope.c finds
- * them. */
+ * In: a template with its source. Out: the body of the template's routine. The places where variables are stored are
+ * not known yet; template_scope.c finds them. */
 #include "base/error.h"
 #include "src/language/jinja/template_parser.h"
 
@@ -9,7 +9,7 @@
 
 static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends);
 
-/* Parses the rest of a tag and the body up to one of the end tags. Afterwards, the current token is the word of that
+/* Parses the rest of a tag, and the body up to one of the end tags. Afterwards the current token is the word in that
  * end tag. */
 static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const char *const *ends) {
     skip(p, FR_LEX_COLON);
@@ -26,7 +26,7 @@ static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const
     return body;
 }
 
-/* Parses the rest of a tag and the body up to the only possible end tag, and skips the word of that tag. */
+/* Parses the rest of a tag, and the body up to the only possible end tag. Skips the word in that end tag. */
 static fr_jinja_nodes parse_whole_block(fr_jinja_parser *p, fr_jinja_node *node, const char *end) {
     const char *const ends[] = {end, NULL};
     fr_jinja_nodes body = parse_block(p, node, ends);
@@ -55,7 +55,7 @@ static fr_jinja_node *parse_target_item(fr_jinja_parser *p) {
     return node;
 }
 
-/* Parses the target of an assignment, such as a, (b, c). In `set` it may also be namespace.attribute. */
+/* Parses the target of an assignment, such as a, (b, c). In a `set` statement it may also be namespace.attribute. */
 static fr_jinja_node *parse_target(fr_jinja_parser *p, bool with_members, const char *end) {
     fr_jinja_node *target =
         fr_jinja_parse_tuple(p, with_members ? parse_target_item : fr_jinja_parse_primary, false, end);
@@ -268,11 +268,11 @@ static void append_output(fr_jinja_parser *p, fr_jinja_nodes *body, fr_jinja_nod
     fr_jinja_parser_append(p, &(*output)->items, fr_jinja_parser_below(p, *output, item));
 }
 
-/* Parses a body. It ends with the template, or before a tag that begins with one of the words. That word is then the
- * current token. */
+/* Parses a body. It ends at the template's end, or before a tag that begins with one of the words in `ends`. That word
+ * is then the current token. */
 static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends) {
     fr_jinja_nodes body = {0};
-    fr_jinja_node *output = NULL; /* items that are printed one after the other, with no statement between them */
+    fr_jinja_node *output = NULL; /* items that are printed one after the other, without a statement between them */
     while (ok(p) && !is(p, FR_LEX_END)) {
         if (is(p, FR_LEX_TEXT)) {
             const fr_jinja_string *text = fr_jinja_parser_string(p, p->token.bytes, p->token.length);

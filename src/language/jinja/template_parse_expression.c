@@ -1,4 +1,4 @@
-/* Parses expressions by Jinja's grammar: makes trees from tokens. */
+/* Parses expressions by Jinja's grammar. Makes trees from tokens. */
 #include "src/language/jinja/template_function.h"
 #include "src/language/jinja/template_parser.h"
 
@@ -97,7 +97,7 @@ fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p) {
     }
 }
 
-/* True if a tuple without parentheses ends here: at the end of a tag, or before the word `end`. */
+/* Returns true if a tuple without parentheses ends here: at the end of a tag, or before the word `end`. */
 static bool at_tuple_end(const fr_jinja_parser *p, const char *end) {
     return is(p, FR_LEX_PRINT_END) || is(p, FR_LEX_BLOCK_END) || is(p, FR_LEX_RIGHT_PARENTHESIS) || is(p, FR_LEX_END) ||
            (end && is_word(p, end));
@@ -154,7 +154,7 @@ static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
     }
 }
 
-/* Parses the arguments of a call, such as (a, b, c=d, *e, **f). They become children of the node. */
+/* Parses the arguments of a call, such as (a, b, c=d, *e, **f). Makes them children of the node. */
 static fr_jinja_call_nodes *parse_arguments(fr_jinja_parser *p, fr_jinja_node *node) {
     fr_jinja_call_nodes *arguments = fr_jinja_parser_take(p, 1, sizeof *arguments);
     if (!arguments) return NULL;
@@ -248,7 +248,7 @@ static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node) {
 
 /* --------------------------------------------------------------------------------------------------- filters, tests */
 
-/* Reads the name of a filter or test. Jinja allows names with dots, but this environment has none. */
+/* Reads the name of a filter or test. Jinja allows names with dots, but this environment has no such names. */
 static void take_function_name(fr_jinja_parser *p, fr_jinja_node *node, const fr_jinja_function_table *table) {
     node->filter.name = &fr_jinja_parser_name(p)->string;
     node->filter.function = fr_jinja_function_find(table, node->filter.name);
@@ -267,7 +267,7 @@ fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject
     return subject;
 }
 
-/* True if the argument of a test begins here; such an argument has no parentheses. */
+/* Returns true if the argument of a test begins here. Such an argument has no parentheses. */
 static bool begins_argument(const fr_jinja_parser *p) {
     switch (p->token.kind) {
     case FR_LEX_NAME: return !is_word(p, "else") && !is_word(p, "or") && !is_word(p, "and");
@@ -320,8 +320,8 @@ static fr_jinja_node *parse_filters_and_tests(fr_jinja_parser *p, fr_jinja_node 
 
 /* -------------------------------------------------------------------------------------------------------- operators */
 
-/* Parses -a and +a. A filter after -a applies to the negated value: filters bind less tightly than a sign, and more
- * tightly than all other operators. */
+/* Parses -a and +a. A filter binds less tightly than a sign, so a filter after -a applies to the negated value. It
+ * binds more tightly than all other operators. */
 static fr_jinja_node *parse_unary(fr_jinja_parser *p, bool with_filters) {
     fr_jinja_node *node = &p->broken;
     uint32_t line = p->token.line;
@@ -347,8 +347,8 @@ static fr_jinja_node *pair(fr_jinja_parser *p, fr_jinja_node_kind kind, fr_jinja
     return node;
 }
 
-/* Says how strongly arithmetic operators bind, from the weakest on: + and -, then ~, then * / // %, then **.
- * find_arithmetic finds the operator of a token. */
+/* Levels of arithmetic operators, from those that bind least tightly to those that bind most tightly: + and -, then ~,
+ * then * / // %, then **. find_arithmetic finds the operator of a token. */
 typedef enum strength { STRENGTH_ADD, STRENGTH_CONCAT, STRENGTH_MULTIPLY, STRENGTH_POWER, STRENGTH_UNARY } strength;
 
 static bool find_arithmetic(fr_jinja_token_kind token, strength level, fr_jinja_operator *operator) {
@@ -387,7 +387,7 @@ static fr_jinja_node *parse_concat(fr_jinja_parser *p) {
     return node;
 }
 
-/* Parses operators that bind equally strongly. All of them bind from left to right, even **, as in Jinja. */
+/* Parses operators of one level. All of them, even **, are evaluated from left to right, as in Jinja. */
 static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level) {
     if (level == STRENGTH_CONCAT) return parse_concat(p);
     if (level == STRENGTH_UNARY) return parse_unary(p, true);

@@ -1,4 +1,4 @@
-/* Handles tokens, nodes and failures of the parser (template_parser.h). */
+/* Handles the parser's tokens, nodes and failures (template_parser.h). */
 #include "src/language/jinja/template_parser.h"
 
 #include "src/language/jinja/template_text.h"
@@ -94,7 +94,7 @@ static uint32_t hash_of(const char *bytes, size_t length) {
     return hash;
 }
 
-/* Doubles the hash table of names; it is called when there are as many names as lists. */
+/* Doubles the hash table of names. It is called when there are as many names as lists. */
 static void grow_names(fr_jinja_parser *p) {
     size_t count = p->list_count ? 2 * p->list_count : 64;
     fr_jinja_name **lists = fr_jinja_parser_take(p, count, sizeof *lists);
@@ -111,7 +111,7 @@ static void grow_names(fr_jinja_parser *p) {
     p->list_count = count;
 }
 
-/* Gives the name for a word; adds it if it is new. All occurrences of a word share one name. */
+/* Gives the name for a word. Adds the name if it is new. All occurrences of a word have the same fr_jinja_name. */
 static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
     if (p->name_count == p->list_count) grow_names(p);
     if (!ok(p)) return &p->unnamed;

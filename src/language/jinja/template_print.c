@@ -1,17 +1,18 @@
-/* Writes values as text: as Python's str() and repr() do, and as json.dumps() does. Punctuation is trusted or foreign,
- * as its container is. */
+/* Writes values as text, as Python's str(), repr() and json.dumps() do. Punctuation is trusted or foreign like the
+ * container to which it belongs. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "src/language/jinja/template_print.h"
 #include "src/language/jinja/template_text.h"
 
-/* Finding the digits of a float takes about as much time as copying this many bytes, so it costs as many steps. */
+/* The number of bytes whose copying takes as long as finding the digits of a float. So a float costs as many steps as
+ * these bytes. */
 #define REAL_BYTES 1024
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-/* Gives the letter of a short escape in repr() or JSON; 0: there is none. */
+/* Gives the letter of a character's short escape in repr() or JSON; 0: it has none. */
 static char short_escape(int32_t codepoint, const char *characters, const char *letters) {
     const char *found = codepoint > 0 && codepoint < 0x80 ? strchr(characters, (char)codepoint) : NULL;
     return found ? letters[found - characters] : 0;
@@ -28,7 +29,7 @@ static void put_short(fr_jinja_render *render, char letter, bool foreign) {
     fr_jinja_put(render, text, 2, foreign);
 }
 
-/* put_escaping copies runs of characters that need no escape, and calls `escape` for every character that does. */
+/* put_escaping copies runs of characters that need no escape. For every other character it calls `escape`. */
 typedef bool needs_escape(int32_t codepoint, char quote);
 typedef void put_escaped(fr_jinja_render *render, int32_t codepoint, bool foreign);
 
@@ -128,8 +129,8 @@ static void put_macro(fr_jinja_render *render, const fr_jinja_macro *macro) {
     fr_jinja_put_text(render, "'>", false);
 }
 
-/* Writes a value that has no text of its own as the name of its kind. Python would write its address, which differs
- * each time. */
+/* Writes the name of a value's kind, if the value has no text of its own. Python would write the value's address, which
+ * is different each time. */
 static void put_object(fr_jinja_render *render, fr_jinja_value value) {
     fr_jinja_put_text(render, "<", false);
     fr_jinja_put_text(render, fr_jinja_kind_name(value.kind), false);
@@ -202,7 +203,7 @@ static bool json_escapes(int32_t codepoint, char quote) {
     return codepoint == quote || codepoint == '\\' || codepoint < 0x20;
 }
 
-/* True for a character that Python escapes with ensure_ascii: any that JSON must escape, and any above '~'. */
+/* Returns true for a character that Python escapes with ensure_ascii: any that JSON must escape, and any above '~'. */
 static bool json_escapes_more(int32_t codepoint, char quote) {
     return json_escapes(codepoint, quote) || codepoint >= 0x7F;
 }
@@ -250,7 +251,8 @@ static void put_json_list(fr_jinja_render *render, fr_jinja_value value, const f
     fr_jinja_put(render, "]", 1, value.foreign);
 }
 
-/* Writes a key as a string, as JSON requires. Python makes strings of numbers, true, false and null. */
+/* Writes a key as a string, as JSON requires. Keys that are numbers, true, false or null become strings, as in
+ * Python. */
 static void put_json_key(fr_jinja_render *render, fr_jinja_value key, const fr_jinja_json_style *style) {
     if (key.kind == FR_KIND_STRING) {
         put_json_string(render, key.string, style);

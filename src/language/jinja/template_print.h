@@ -5,8 +5,9 @@
 #include "src/language/jinja/template_render.h"
 
 typedef struct fr_jinja_json_style {
-    const fr_jinja_string *indent;          /* indentation of one level; NULL: everything is on one line */
-    const fr_jinja_string *between, *colon; /* the separators, for example ", " and ": " */
+    const fr_jinja_string *indent; /* indentation of one level; NULL: everything is on one line */
+    /* the separators between items and after a key, for example ", " and ": " */
+    const fr_jinja_string *between, *colon;
     bool ascii, sorted;
 } fr_jinja_json_style;
 

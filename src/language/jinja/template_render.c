@@ -59,7 +59,7 @@ void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Makes room for text. Capacity doubles, so that writing n bytes copies O(n) bytes in all. */
+/* Makes room for text. The capacity doubles, so writing n bytes copies O(n) bytes in all. */
 static bool reserve(fr_jinja_render *render, size_t more) {
     if (!fr_jinja_render_step(render, more)) return false;
     if (more > FR_RENDER_TEXT_MAX - render->length) {
@@ -126,7 +126,7 @@ void fr_jinja_put_string(fr_jinja_render *render, const fr_jinja_string *string)
     fr_jinja_put_part(render, string, 0, string->length);
 }
 
-/* Repeats a string, by doubling the text that was already written. */
+/* Writes a string several times. It doubles the text that was already written. */
 void fr_jinja_put_times(fr_jinja_render *render, const fr_jinja_string *string, int64_t times) {
     size_t begin = render->length, bytes;
     if (times <= 0 || string->length == 0) return;
@@ -184,7 +184,7 @@ const fr_jinja_string *fr_jinja_string_as_markup(fr_jinja_render *render, const 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
 fr_jinja_list *fr_jinja_list_new(fr_jinja_render *render, size_t capacity) {
-    static fr_jinja_list none; /* stands in for a list without memory; its capacity is 0, so it is never written to */
+    static fr_jinja_list none; /* used if there is no memory for a list; its capacity is 0, so it is never written to */
     fr_jinja_list *list = fr_jinja_render_take(render, 1, sizeof *list);
     fr_jinja_value *items = list && capacity > 0 ? fr_jinja_render_take(render, capacity, sizeof *items) : NULL;
     if (!list || (capacity > 0 && !items)) return &none;
@@ -216,7 +216,7 @@ fr_jinja_value fr_jinja_tuple_of_two(fr_jinja_render *render, fr_jinja_value fir
 
 /* ------------------------------------------------------------------------------------------------------------ dicts */
 
-#define SEARCHED_ONE_BY_ONE 8 /* a dict with more entries gets a hash index */
+#define SEARCHED_ONE_BY_ONE 8 /* if a dict has more entries than this, it gets a hash index */
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
@@ -257,7 +257,7 @@ static bool hash_tuple(fr_jinja_render *render, const fr_jinja_list *list, uint6
     return hashable;
 }
 
-/* Hashes a key. If the value can't be a key, returns false. */
+/* Hashes a key. Returns false if the value can't be a key. */
 static bool hash_of(fr_jinja_render *render, fr_jinja_value key, uint64_t *hash) {
     switch (key.kind) {
     case FR_KIND_STRING:
@@ -277,7 +277,7 @@ static bool hash_of(fr_jinja_render *render, fr_jinja_value key, uint64_t *hash)
 }
 
 fr_jinja_dict *fr_jinja_dict_new(fr_jinja_render *render, size_t capacity) {
-    static fr_jinja_dict none; /* stands in for a dict without memory; its capacity is 0, so it is never written to */
+    static fr_jinja_dict none; /* used if there is no memory for a dict; its capacity is 0, so it is never written to */
     fr_jinja_dict *dict = fr_jinja_render_take(render, 1, sizeof *dict);
     fr_jinja_entry *entries = dict && capacity > 0 ? fr_jinja_render_take(render, capacity, sizeof *entries) : NULL;
     if (!dict || (capacity > 0 && !entries)) return &none;
@@ -314,7 +314,7 @@ static void index_entry(fr_jinja_render *render, fr_jinja_dict *dict, size_t num
     dict->index[at] = (uint32_t)number + 1;
 }
 
-/* Makes a new index for a dict; at most half of its slots will be used. */
+/* Makes a new index for a dict. At most half of its slots will be used. */
 static void index_all(fr_jinja_render *render, fr_jinja_dict *dict, size_t size) {
     uint32_t *index = fr_jinja_render_take(render, size, sizeof *index);
     if (!index) return;

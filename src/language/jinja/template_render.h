@@ -1,8 +1,9 @@
-/* Holds a render in progress: its memory, its limits, its first failure, and the text that it writes.
+/* Holds the state of a render: its memory, its limits, its first failure, and the text that it writes.
  *
- * A failure sticks. fr_jinja_render_fail keeps the first one and gives undefined. After it fr_jinja_render_step is
- * false, every loop and every evaluation ends at its next step, new lists and texts are empty, and the render as a
- * whole returns the failure. So functions return values instead of statuses, and callers need not check them. */
+ * fr_jinja_render_fail keeps the first failure and gives the value undefined. After a failure fr_jinja_render_step
+ * returns false, so every loop and every evaluation ends at its next step. New lists and texts are empty, and the
+ * render as a whole returns the failure. So functions return values instead of statuses, and callers need not check for
+ * failures. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_RENDER_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_RENDER_H
 
@@ -12,8 +13,8 @@
 #include "src/language/jinja/template_tree.h"
 
 /* Limits of one render. Each evaluated node, each iteration of a loop, and every FR_RENDER_STEP_BYTES bytes of text
- * that are read or copied count as a step. The depth is the number of calls, blocks and expressions that are being
- * evaluated within each other. */
+ * that are read or copied count as a step. The depth is the number of calls, blocks and expressions that are nested at
+ * the place that is being evaluated. */
 #ifndef FR_RENDER_STEPS_MAX
 #define FR_RENDER_STEPS_MAX 10000000
 #endif
@@ -25,7 +26,7 @@
 
 /* The variables of a running routine. */
 typedef struct fr_jinja_frame {
-    struct fr_jinja_frame *outer; /* the frame of the routine around this one in the template */
+    struct fr_jinja_frame *outer; /* the frame of the routine that contains this routine in the template */
     fr_jinja_value slots[];
 } fr_jinja_frame;
 
@@ -38,40 +39,40 @@ typedef struct fr_jinja_render {
     size_t steps; /* steps that are still allowed */
     int64_t now;
     fr_jinja_value given, own; /* the variables given to fr_template_render, as dicts */
-    /* The texts that are being written share this memory. A text that begins while another is being written lies after
-     * it, and the newest text ends at `length`. */
+    /* The texts that are being written share this memory. If a text begins while another is being written, it is stored
+     * after the other. The newest text ends at `length`. */
     char *bytes;
-    uint8_t *marks; /* [capacity] 1 for each foreign byte */
+    uint8_t *marks; /* [capacity] 1 for each foreign byte, which is a byte that is not trusted */
     size_t length, capacity;
 } fr_jinja_render;
 
-/* Counts a step, and the steps for reading so many bytes. If the render has failed, or has no steps left, returns
- * false. */
+/* Counts one step, and the steps for reading this many bytes. Returns false if the render has failed, or has no steps
+ * left. */
 bool fr_jinja_render_step(fr_jinja_render *render, size_t bytes);
 
-/* Goes one level deeper, if the limit allows it. Each call that returns true must be followed by
- * fr_jinja_render_leave. */
+/* Goes one level deeper. Returns false if the limit does not allow that. After each call that returns true,
+ * fr_jinja_render_leave must be called. */
 bool fr_jinja_render_enter(fr_jinja_render *render);
 void fr_jinja_render_leave(fr_jinja_render *render);
 
-/* Fails the render, in the line that is being evaluated, and gives undefined. */
+/* Fails the render and gives undefined. The error line names the line of the template that is being evaluated. */
 fr_jinja_value fr_jinja_render_fail(fr_jinja_render *render, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Fails the render with the reason why this value is undefined. */
+/* Fails the render. The error line says why this value is undefined. */
 fr_jinja_value fr_jinja_render_fail_undefined(fr_jinja_render *render, fr_jinja_value value);
 
 static inline bool fr_jinja_render_failed(const fr_jinja_render *render) {
     return render->status != FR_OK;
 }
 
-/* Takes zeroed memory that lasts until the render's end; NULL: the render has failed. */
+/* Takes zeroed memory that lasts until the render's end. NULL: the render has failed. */
 void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item);
 
 /* ---------------------------------------------------------------------------------------------------- writing texts */
 
-/* fr_jinja_text_begin begins a text, and fr_jinja_text_end makes a string of it. Other texts may begin and end in
- * between. */
+/* fr_jinja_text_begin begins a text, and fr_jinja_text_end makes a string of the text since then. Other texts may begin
+ * and end between these two calls. */
 size_t fr_jinja_text_begin(const fr_jinja_render *render);
 const fr_jinja_string *fr_jinja_text_end(fr_jinja_render *render, size_t begin);
 
@@ -93,21 +94,22 @@ const fr_jinja_string *fr_jinja_string_new(fr_jinja_render *render, const char *
 const fr_jinja_string *fr_jinja_string_part(fr_jinja_render *render, const fr_jinja_string *string, size_t begin,
                                             size_t end);
 
-/* Gives the same bytes as markup or as plain text. Markup is not escaped when it is joined with other text. */
+/* Gives a string with the same bytes, as markup or as plain text (`markup`). When markup is joined with other text, it
+ * is not escaped. */
 const fr_jinja_string *fr_jinja_string_as_markup(fr_jinja_render *render, const fr_jinja_string *string, bool markup);
 
-/* Makes a list; never NULL, but after a failure nothing can be appended to it. */
+/* Makes a list. The result is never NULL, but after a failure nothing can be appended to it. */
 fr_jinja_list *fr_jinja_list_new(fr_jinja_render *render, size_t capacity);
 void fr_jinja_list_append(fr_jinja_render *render, fr_jinja_list *list, fr_jinja_value value);
 fr_jinja_value fr_jinja_tuple_of_two(fr_jinja_render *render, fr_jinja_value first, fr_jinja_value second,
                                      bool foreign);
 
-/* Makes a dict; never NULL. Setting a key replaces the value of an equal key. A key that is not hashable fails the
- * render. */
+/* fr_jinja_dict_new makes a dict, and its result is never NULL. fr_jinja_dict_set sets the value of a key, and replaces
+ * the value of an equal key. If a key is not hashable, the render fails. */
 fr_jinja_dict *fr_jinja_dict_new(fr_jinja_render *render, size_t capacity);
 void fr_jinja_dict_set(fr_jinja_render *render, fr_jinja_dict *dict, fr_jinja_value key, fr_jinja_value value);
 
-/* Find an entry; NULL: there is none. */
+/* These functions find an entry. NULL: there is no such entry. */
 const fr_jinja_entry *fr_jinja_dict_find(fr_jinja_render *render, const fr_jinja_dict *dict, fr_jinja_value key);
 const fr_jinja_entry *fr_jinja_dict_find_string(fr_jinja_render *render, const fr_jinja_dict *dict,
                                                 const fr_jinja_string *key);
@@ -117,23 +119,24 @@ const fr_jinja_entry *fr_jinja_dict_find_string(fr_jinja_render *render, const f
 bool fr_jinja_truth(fr_jinja_render *render, fr_jinja_value value);
 bool fr_jinja_equal(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b);
 
-/* Gives a number below, at or above 0. If the two values have no order, the render fails. */
+/* Compares two values. Gives a number below 0, 0 or a number above 0. If the two values have no order, the render
+ * fails. */
 int fr_jinja_compare(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b);
 
-/* True if a comparison holds. `in` is one of the comparisons. */
+/* Returns true if the comparison holds. `in` is one of the comparisons. */
 bool fr_jinja_holds(fr_jinja_render *render, fr_jinja_operator operator, fr_jinja_value a, fr_jinja_value b);
 
-/* Sorts a list by its items or, if `keys` is not NULL, by the keys with the same indices. Equal items keep their
- * order. */
+/* Sorts a list in place. If `keys` is NULL, it is sorted by its items; otherwise by the keys with the same indices.
+ * Equal items keep their order. */
 void fr_jinja_sort(fr_jinja_render *render, fr_jinja_value *items, fr_jinja_value *keys, size_t count, bool descending);
 
 /* Gives the entries of a dict sorted by their keys. */
 const fr_jinja_entry *fr_jinja_sorted_entries(fr_jinja_render *render, const fr_jinja_dict *dict);
 
-/* True if the container contains the value. */
+/* Returns true if the container contains the value. */
 bool fr_jinja_contains(fr_jinja_render *render, fr_jinja_value container, fr_jinja_value value);
 
-/* Gives len(). The render fails for a value that has no length. */
+/* Gives a value's len(). If the value has no length, the render fails. */
 size_t fr_jinja_length(fr_jinja_render *render, fr_jinja_value value);
 bool fr_jinja_has_length(fr_jinja_value value);
 bool fr_jinja_is_iterable(fr_jinja_value value);
@@ -143,14 +146,15 @@ const fr_jinja_string *fr_jinja_str(fr_jinja_render *render, fr_jinja_value valu
 void fr_jinja_put_str(fr_jinja_render *render, fr_jinja_value value);
 void fr_jinja_put_repr(fr_jinja_render *render, fr_jinja_value value);
 
-/* Does the same as fr_jinja_str, but keeps markup. */
+/* Does the same as fr_jinja_str, except that markup stays markup. */
 const fr_jinja_string *fr_jinja_soft_str(fr_jinja_render *render, fr_jinja_value value);
 
-/* Give object.name and object[index], as environment.getattr and environment.getitem do. */
+/* fr_jinja_get_attribute gives object.name, and fr_jinja_get_item gives object[index], as environment.getattr and
+ * environment.getitem of Jinja do. */
 fr_jinja_value fr_jinja_get_attribute(fr_jinja_render *render, fr_jinja_value object, const fr_jinja_string *name);
 fr_jinja_value fr_jinja_get_item(fr_jinja_render *render, fr_jinja_value object, fr_jinja_value index);
 
-/* Gives object[start:stop:step]. A bound that the template leaves out is MISSING or none. */
+/* Gives object[start:stop:step]. If the template leaves out a bound, the bound is MISSING or none. */
 fr_jinja_value fr_jinja_get_slice(fr_jinja_render *render, fr_jinja_value object, fr_jinja_value start,
                                   fr_jinja_value stop, fr_jinja_value step);
 
@@ -161,13 +165,13 @@ fr_jinja_value fr_jinja_negative(fr_jinja_render *render, fr_jinja_value value);
 /* A position in an iteration over a value. */
 typedef struct fr_jinja_cursor {
     fr_jinja_value over;
-    size_t at; /* index of the next item or entry; in a string, its byte offset */
+    size_t at; /* index of the next item or entry; if a string is iterated, the byte offset */
 } fr_jinja_cursor;
 
-/* Begins an iteration. The render fails for a value that can't be iterated. */
+/* Begins an iteration. If the value can't be iterated, the render fails. */
 fr_jinja_cursor fr_jinja_cursor_new(fr_jinja_render *render, fr_jinja_value over);
 
-/* Gives the next item. If there is none, or the render has failed, returns false. */
+/* Gives the next item. Returns false if there is none, or if the render has failed. */
 bool fr_jinja_cursor_next(fr_jinja_render *render, fr_jinja_cursor *cursor, fr_jinja_value *value);
 
 /* An iterator, like a generator in Python: it makes each item only when it is needed, and only once. */
@@ -199,7 +203,7 @@ typedef struct fr_jinja_macro {
     fr_jinja_frame *outer;
 } fr_jinja_macro;
 
-/* Calls a row of a table. subject: the first argument, or MISSING. */
+/* Calls the function of a table's row. subject: its first argument, or MISSING if it has no subject. */
 fr_jinja_value fr_jinja_call_function(fr_jinja_render *render, const fr_jinja_function *function,
                                       fr_jinja_value subject, const fr_jinja_arguments *arguments);
 
@@ -214,7 +218,7 @@ fr_jinja_value fr_jinja_evaluate(fr_jinja_render *render, fr_jinja_frame *frame,
 fr_jinja_value fr_jinja_evaluate_call_with(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node,
                                            fr_jinja_value caller);
 
-/* Evaluates a chain of filters, the first of which is applied to a block's text. */
+/* Evaluates a chain of filters. The first of them is applied to `text`, the text of a filter block. */
 fr_jinja_value fr_jinja_evaluate_filters(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node,
                                          fr_jinja_value text);
 
