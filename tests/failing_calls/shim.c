@@ -1,8 +1,8 @@
-/* A library to be preloaded that makes one system call fail (see tests/failing_calls/run).
+/* A library that is preloaded to make one system call fail (see tests/failing_calls/run).
  *
- * In: FR_FAIL=NAME:N selects the N-th call of that name, counted from 1. FR_FAIL_COUNTS=PATH names a file; at the end
- * the number of calls of each name is written to it. Out: the selected call sets errno and returns what it returns if
- * the system reports a failure. */
+ * In: FR_FAIL=NAME:N selects the N-th call of the function NAME, counted from 1. FR_FAIL_COUNTS=PATH names a file; at
+ * the end, the number of calls of each function is written to it. Out: the selected call sets errno and returns the
+ * value that it returns when the system reports a failure. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* The names of the calls, and the error that each one reports. */
+/* The names of the functions, and the error that each reports. */
 /* clang-format off */
 #define CALLS(CALL)                                                                                                  \
     CALL(open, EACCES) CALL(openat, EACCES) CALL(fopen, EACCES) CALL(opendir, EACCES) CALL(mkostemp, ENOSPC)         \
@@ -51,7 +51,7 @@ static const struct {
 
 static atomic_ulong made[COUNT];
 
-/* Counts the call, and returns true if it is the one that must fail. */
+/* Counts the call. Returns true if it is the call that must fail. */
 static int fails(int call) {
     const char *order = getenv("FR_FAIL"), *colon = order ? strrchr(order, ':') : NULL;
     unsigned long number = 1 + atomic_fetch_add(&made[call], 1);
@@ -77,7 +77,8 @@ __attribute__((destructor)) static void tell(void) {
 
 #define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
 
-/* Defines a replacement that fails if selected, and otherwise passes its arguments on. */
+/* Defines a replacement for a function. If the call is selected, the replacement fails. Otherwise it passes its
+ * arguments on to the original function. */
 #define FAILING(type, name, none, parameters, arguments)           \
     type name parameters {                                         \
         return fails(CALL_##name) ? (none) : NEXT(name) arguments; \
@@ -108,8 +109,8 @@ FAILING(int, mkostemp, -1, (char *name, int flags), (name, flags))
 FAILING(ssize_t, read, -1, (int fd, void *bytes, size_t size), (fd, bytes, size))
 FAILING(ssize_t, pread, -1, (int fd, void *bytes, size_t size, off_t at), (fd, bytes, size, at))
 
-/* A write of eight bytes is taken for one to an eventfd, which wakes another thread. The system never lets such a
- * write fail, and libmicrohttpd would end the process if it did, so it is not counted. */
+/* A write of eight bytes is treated as a write to an eventfd, which wakes another thread. The system never lets such a
+ * write fail. libmicrohttpd would end the process if it failed. So such writes are not counted and never fail. */
 ssize_t write(int fd, const void *bytes, size_t size) {
     return size != sizeof(uint64_t) && fails(CALL_write) ? -1 : NEXT(write)(fd, bytes, size);
 }
@@ -133,7 +134,7 @@ FAILING(int, listen, -1, (int fd, int backlog), (fd, backlog))
 FAILING(int, accept4, -1, (int fd, struct sockaddr *address, socklen_t *size, int flags), (fd, address, size, flags))
 FAILING(int, epoll_create1, -1, (int flags), (flags))
 
-/* Removing a descriptor that is in an epoll set never fails, so such a call is not counted. */
+/* Removing a descriptor from an epoll set never fails, so such a call is not counted. */
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
     return operation != EPOLL_CTL_DEL && fails(CALL_epoll_ctl) ? -1 : NEXT(epoll_ctl)(epoll, operation, fd, event);
 }

@@ -1,5 +1,5 @@
-/* Tests incomplete files and folders, as interrupted downloads leave them. Each must be opened, or refused with one
- * line that says what is missing. */
+/* Tests incomplete files and folders, as interrupted downloads leave them. Each must be opened, or be refused with one
+ * line that names what is missing. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +68,8 @@ START_TEST(a_pointer_of_git_lfs) {
 }
 END_TEST
 
-/* For each row `file` is a file that a download program leaves behind, `name` the path to open, and `line` the
- * expected error. */
+/* In each row, `file` is a file that a download program leaves behind, `name` is the path to open, and `line` is the
+ * expected error line. */
 static const struct {
     const char *file, *name, *line;
 } unfinished[] = {
@@ -90,8 +90,8 @@ START_TEST(an_unfinished_download) {
 }
 END_TEST
 
-/* aria2 gives a file its full size at once. So only the .aria2 file next to it shows that the download is
- * unfinished. */
+/* aria2 gives a file its full size at the beginning of the download. So only the .aria2 file next to it shows that the
+ * download is unfinished. */
 START_TEST(aria2_is_not_done) {
     fr_made_root_take("m.gguf", WHOLE);
     opens("m.gguf");
@@ -111,8 +111,7 @@ START_TEST(a_file_that_ends_early) {
 END_TEST
 
 START_TEST(parts_that_are_missing) {
-    fr_made_root_take("m-00001-of-00003.gguf", WHOLE); /* a complete file, although its name says that it is part 1 of
-                                                        * 3 */
+    fr_made_root_take("m-00001-of-00003.gguf", WHOLE); /* a complete file, although its name says part 1 of 3 */
     opens("m-00001-of-00003.gguf");
     fr_builder b = {0};
     fr_build_header(&b, 0, 2);
@@ -131,7 +130,7 @@ START_TEST(a_folder_with_one_file) {
     fr_made_root_take("f/m.gguf", WHOLE);
     opens("f");
     fr_made_root_put("f/README.md", "# M");
-    fr_made_root_put("f/config.json", "{}"); /* some folders of GGUF files have a config.json */
+    fr_made_root_put("f/config.json", "{}"); /* some folders with GGUF files also have a config.json */
     fr_made_root_take("f/mmproj-m.gguf", BESIDE);
     fr_made_root_take("f/mtp-m.gguf", BESIDE);
     fr_made_root_take("f/m-imatrix.gguf", BESIDE);
@@ -141,7 +140,8 @@ START_TEST(a_folder_with_one_file) {
 }
 END_TEST
 
-/* If a folder has all files of a published model, this model is opened, whatever other files the folder has. */
+/* If a folder has all files of a published model, this model is opened, even if the folder also has other model
+ * files. */
 START_TEST(a_published_folder_with_a_file) {
     static const char *const names[] = {"config.json", "tokenizer.json", "model.safetensors.index.json",
                                         "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};

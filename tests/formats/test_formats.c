@@ -1,8 +1,8 @@
-/* Tests weight files and JSON: every valid form, every error with its line, and damaged files, which may give an error
- * but must never do worse.
+/* Tests weight files and JSON: every valid form, every error with its line, and damaged files. A damaged file may be
+ * read or give an error, but it must never crash the reader.
  *
- * The tests write the files into a temporary folder. The data follow a pattern, so that the bytes at a tensor's
- * pointer show whether the pointer is right. */
+ * The tests write the files to a temporary folder. The data follow a pattern. So the bytes at a tensor's pointer show
+ * whether the pointer is right. */
 /* suite: quick hostile */
 #include <check.h>
 #include <dirent.h>
@@ -61,7 +61,7 @@ static uint8_t pattern(uint64_t at) {
     return (uint8_t)(at * 7 + 3);
 }
 
-/* Returns a safetensors file in memory of exactly its size. The caller frees it. */
+/* Returns the bytes of a safetensors file, in an allocation of exactly the file's size. The caller frees them. */
 static uint8_t *weights(const char *header, size_t data, size_t *size) {
     size_t length = strlen(header);
     *size = 8 + length + data;
@@ -80,7 +80,8 @@ static void put_weights(const char *name, const char *header, size_t data) {
     free(bytes);
 }
 
-/* Opens the folder twice: mapped, and read into memory. Both must fail with a line that contains these words. */
+/* Opens the folder twice: with memory mapping, and by reading into memory. Both must fail with a line that contains
+ * `words`. */
 static void expect_failure(const char *words) {
     for (int use_mmap = 0; use_mmap < 2; use_mmap++) {
         fr_checkpoint checkpoint;
@@ -93,8 +94,8 @@ static void expect_failure(const char *words) {
     }
 }
 
-/* Checks that the tensor exists, and that it has the bytes of the pattern from `offset` on. If it is not in memory
- * yet, it is read first. */
+/* Checks that the tensor exists and has the bytes of the pattern from `offset` on. If the tensor is not in memory yet,
+ * reads it first. */
 static const fr_tensor *expect_tensor(const fr_checkpoint *checkpoint, const char *name, fr_dtype type, uint64_t offset,
                                       uint64_t bytes) {
     const fr_tensor *tensor;
@@ -127,7 +128,7 @@ START_TEST(error_line) {
 }
 END_TEST
 
-/* A line that is too long must be cut between two characters, whether they have 1, 2, 3 or 4 bytes each. */
+/* A line that is too long must be cut between two characters. This is tested with characters of 1, 2, 3 and 4 bytes. */
 START_TEST(error_line_cut) {
     static const char *const characters[] = {"e", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
     for (size_t kind = 0; kind < COUNT_OF(characters); kind++) {
@@ -171,8 +172,8 @@ START_TEST(map_reads_and_fills) {
         ck_assert_uint_eq(map.size, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, 5000, 9001), FR_OK);
         ck_assert_mem_eq(map.bytes + 5000, bytes + 5000, 4001);
-        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0); /* beyond the requested range, so not read into
-                                                                         * memory */
+        /* this byte is outside of the requested range, so it was not read into memory */
+        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0);
         ck_assert_int_eq(fr_map_fill(&map, 0, SIZE), FR_OK);
         ck_assert_mem_eq(map.bytes, bytes, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, SIZE, SIZE), FR_OK);
@@ -185,9 +186,9 @@ START_TEST(map_reads_and_fills) {
 }
 END_TEST
 
-/* If a mapped file shrinks while it is used, the handler of SIGBUS gets only an address. So the address of any byte of
- * a mapped file must lead to the file. A file that was read into memory gives no SIGBUS when it shrinks, so its
- * addresses lead to no file. */
+/* If a mapped file shrinks while it is used, the process gets SIGBUS, and the signal's handler knows only an address.
+ * So the address of any byte of a mapped file must lead to the file. A file that was read into memory gives no SIGBUS
+ * when it shrinks. Its addresses must lead to no file. */
 START_TEST(mapped_files_are_told_by_address) {
     fr_map maps[3], copy;
     static const char *const names[] = {"file", "other", "third"};
@@ -226,7 +227,7 @@ START_TEST(map_short_read) {
 }
 END_TEST
 
-/* Only regular files can be mapped. Opening a FIFO that nobody writes to must not block. */
+/* Only regular files can be mapped. If nobody writes to a FIFO, opening it must not block. */
 START_TEST(map_takes_regular_files_only) {
     fr_map map;
     put("empty", "", 0);
@@ -267,7 +268,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Parses a copy of the text in memory of exactly its size, so that a sanitizer finds any read past the end. */
+/* Parses a copy of the text in an allocation of exactly its size, so that a sanitizer finds any read past the end. */
 static fr_status parse(const char *text, size_t size, json_t **root) {
     char *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -327,7 +328,7 @@ START_TEST(json_depth) {
     memset(text, '[', sizeof text);
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     memset(text, '{', sizeof text);
-    text[0] = text[sizeof text - 1] = '"'; /* brackets within a string are not nesting */
+    text[0] = text[sizeof text - 1] = '"'; /* brackets inside a string do not nest */
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "not valid JSON"));
     const char *quoted = "[\"\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\\\"]";
@@ -349,7 +350,7 @@ START_TEST(json_too_many_values) {
 }
 END_TEST
 
-/* Lists all numbers within a value, in order. An integer too wide for 64 bits is listed by its digits and a
+/* Lists all numbers inside a value, in order. An integer that does not fit in 64 bits is listed as its digits and a
  * semicolon. */
 static void list_numbers(const json_t *value, char *list, size_t size) {
     size_t length = strlen(list), digits;
@@ -390,8 +391,8 @@ START_TEST(json_wide_integers) {
 }
 END_TEST
 
-/* The reader replaces wide integers before it parses a text. Its errors must still give the place in the original
- * text, and a string with many digits is not a number. */
+/* Before the reader parses a text, it replaces integers that do not fit in 64 bits. Its errors must still give the
+ * position in the original text. A string that contains many digits must not be treated as a number. */
 START_TEST(json_wide_errors) {
     static const char *const texts[][2] = {
         {"[12345678901234567890,]", "line 1, column 23"},
@@ -418,7 +419,7 @@ START_TEST(json_wide_errors) {
 }
 END_TEST
 
-/* Published tokenizer_config.json files have a number of 31 digits. The other members of such a file must be
+/* Published tokenizer_config.json files have a number of 31 digits. The other members of such a file must still be
  * readable. */
 START_TEST(json_file_with_a_huge_integer) {
     json_t *root;
@@ -441,8 +442,8 @@ START_TEST(json_file_with_a_huge_integer) {
 }
 END_TEST
 
-/* NaN and infinities are accepted as values of keys that the library does not read. For a key that is read, the error
- * names the value. */
+/* If the library does not read a key, the key's value may be NaN or infinite. If it reads the key, it must give an
+ * error that names the value. */
 START_TEST(json_file_with_numbers_that_are_not_finite) {
     json_t *root, *object;
     int64_t whole;
@@ -583,9 +584,9 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ valid checkpoints */
 
-/* A valid header with tensors of every type, at odd offsets, and in another order than their data. It also has
- * scalars, empty tensors at both ends and in the middle, a type that the library does not read, a type that only GGUF
- * has, and spaces after the JSON. */
+/* A valid header. Its tensors have every type and odd offsets, and are listed in another order than their data. It also
+ * has scalars, empty tensors at both ends and in the middle, a type that the library does not read, a type that only
+ * GGUF has, and spaces after the JSON. */
 static const char good_header[] = "{\"__metadata__\":{\"format\":\"pt\"},"
                                   "\"f32\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[3,11]},"
                                   "\"u8\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
@@ -690,7 +691,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- unusable checkpoints */
 
-/* T is a header with one tensor named t. U is an entry for a tensor of bytes. Each row below has one error. */
+/* T makes a header with one tensor named t. U makes an entry for a tensor of bytes. Each row of the table has one
+ * error. */
 #define T(dtype, shape, offsets) "{\"t\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 #define U(name, begin, end, count) \
     "\"" name "\":{\"dtype\":\"U8\",\"shape\":[" count "],\"data_offsets\":[" begin "," end "]}"
@@ -763,7 +765,7 @@ START_TEST(header_names) {
                  length == 256 ? 2 : 1);
         put_text("config.json", "{}");
         put_weights("model.safetensors", header, 1);
-        /* the tensor's name is long, but the line must still end with the reason */
+        /* the tensor's name is long, but the line must still end with the reason of the error */
         expect_failure(length == 256 ? "data_offsets 0 to 2" : "a tensor name of 257 bytes");
     }
     put_weights("model.safetensors", "{\"a\\n\\u001b[2Jb\":0}", 0);
@@ -780,8 +782,8 @@ START_TEST(header_depth) {
 }
 END_TEST
 
-/* The first eight bytes give the header's length. These are wrong lengths, and files that are too short to have
- * one. */
+/* The first eight bytes of a file are the header's length. Each row here is a wrong length, or a file that is too short
+ * to have a length. */
 START_TEST(header_lengths) {
     static const struct {
         uint8_t bytes[10];
@@ -802,8 +804,8 @@ START_TEST(header_lengths) {
         put("model.safetensors", rows[i].bytes, rows[i].size);
         expect_failure(rows[i].words);
     }
-    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10); /* the file becomes long enough for a header of 100,000,001
-                                                             * bytes, but takes no space on the disk */
+    /* makes the file long enough for a header of 100,000,001 bytes; the added bytes take no space on the disk */
+    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10);
     ck_assert_int_eq(truncate(in_folder("model.safetensors"), 200000000), 0);
     expect_failure("a header of 100000001 bytes, and at most 100000000");
 }
@@ -838,7 +840,7 @@ START_TEST(index_errors) {
 }
 END_TEST
 
-/* A tensor that two shards have is an error, even if its type is one that the library does not read. */
+/* If two shards have the same tensor, this is an error, even if the library does not read the tensor's type. */
 START_TEST(index_with_a_tensor_twice) {
     put_shards("{\"a\":\"s1\",\"b\":\"s2\"}");
     put_weights("s2", "{" U("a", "0", "1", "1") "," U("b", "1", "2", "1") "}", 2);
@@ -915,7 +917,7 @@ static uint32_t next_random(void) {
     return (uint32_t)(random_state >> 33);
 }
 
-/* Checks what the library promises about every tensor, whatever a file says. */
+/* Checks what the library guarantees for every tensor, whatever the file contains. */
 static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
@@ -930,7 +932,7 @@ static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     }
 }
 
-/* Reads a file from heap memory of exactly its size, so that a sanitizer finds reads before or after it. */
+/* Reads a file from an allocation of exactly its size, so that a sanitizer finds reads before or after it. */
 static fr_status read_copy(const uint8_t *bytes, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -975,8 +977,8 @@ START_TEST(damage_flips) {
 }
 END_TEST
 
-/* Makes several random changes in each file: bytes are overwritten, runs of bytes are copied to other places (which
- * makes new numbers and nesting), and the end is cut off. */
+/* Makes several random changes in each file: bytes are overwritten, runs of bytes are copied to other places, and the
+ * end is cut off. The copies produce new numbers and new nesting. */
 START_TEST(damage_random) {
     size_t size;
     uint8_t *original = weights(good_header, GOOD_DATA, &size), *bytes = malloc(size);
@@ -1026,8 +1028,7 @@ START_TEST(damage_index) {
 }
 END_TEST
 
-/* The file has 100,000 empty tensors at the same offset. The reader must sort and find the tensors fast all the
- * same. */
+/* The file has 100,000 empty tensors at the same offset. The reader must still sort and find them fast. */
 START_TEST(damage_many_tensors) {
     enum { COUNT = 100000 };
     char *header;
@@ -1050,8 +1051,8 @@ static TCase *group(Suite *suite, const char *name, bool with_folder) {
     TCase *cases = tcase_create(name);
     suite_add_tcase(suite, cases);
     if (with_folder) tcase_add_checked_fixture(cases, make_folder, remove_folder);
-    tcase_set_timeout(cases, 30); /* a quadratic search takes longer than this; a correct one is faster, even on an
-                                   * emulator */
+    /* a quadratic search takes longer than 30 seconds; a correct search is faster, even in an emulator */
+    tcase_set_timeout(cases, 30);
     return cases;
 }
 

@@ -1,6 +1,6 @@
-/* Tests the GGUF reader on well-formed files, and on every kind of wrong value in a header.
+/* Tests the GGUF reader with well-formed files, and with every kind of wrong value in a header.
  *
- * The suite writes its files piece by piece. test_gguf_models.c tests files that other programs wrote. */
+ * The suite builds its files piece by piece. test_gguf_models.c tests files that other programs wrote. */
 /* suite: quick hostile */
 #include <check.h>
 #include <math.h>
@@ -36,7 +36,8 @@ static void tear_down(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Opens the file twice: mapped, and read into memory. Both must fail with a line that contains these words. */
+/* Opens the file twice: with memory mapping, and by reading into memory. Both must fail with a line that contains
+ * `words`. */
 static void expect_failure(fr_builder *b, const char *words) {
     fr_build_write(b, in_folder("a.gguf"));
     fr_build_free(b);
@@ -58,7 +59,7 @@ static void open_built(fr_builder *b, fr_checkpoint *files) {
 
 /* ----------------------------------------------------------------------------------------------------- a whole file */
 
-/* Builds a file with three tensors, a key of every type, and an alignment other than the default. */
+/* Builds a file with three tensors and a key of every type. Its alignment is not the default one. */
 static void build_whole(fr_builder *b, uint32_t version) {
     static const uint8_t numbers[] = {1, 2, 3, 4, 5, 6, 7, 0x80};
     fr_build_bytes(b, "GGUF", 4);
@@ -74,7 +75,7 @@ static void build_whole(fr_builder *b, uint32_t version) {
         size_t size = fr_gguf_element_bytes(types[i]);
         snprintf(key, sizeof key, "tiny.n%zu", i);
         fr_build_key(b, key, types[i]);
-        fr_build_bytes(b, numbers + sizeof numbers - size, size); /* the number is negative in a signed type */
+        fr_build_bytes(b, numbers + sizeof numbers - size, size); /* in a signed type this number is negative */
     }
     fr_build_key_f32(b, "tiny.f32", 0.5f);
     fr_build_key(b, "tiny.f64", FR_GGUF_F64);
@@ -106,7 +107,7 @@ START_TEST(tensors_of_a_file) {
     ck_assert_ptr_null(files.config);
     ck_assert_uint_eq(files.gguf->version, (uint32_t)_i);
     ck_assert_uint_eq(files.tensors.count, 2);
-    ck_assert_str_eq(files.tensors.items[0].name, "early"); /* the reader sorts tensors by the offset of their data */
+    ck_assert_str_eq(files.tensors.items[0].name, "early"); /* the reader sorts tensors by their data's offset */
     ck_assert_int_eq(fr_checkpoint_tensor(&files, "early", &tensor), FR_OK);
     ck_assert_uint_eq(tensor->dims, 3);
     ck_assert_uint_eq(tensor->shape[0], 3);
@@ -138,7 +139,7 @@ START_TEST(values) {
     for (size_t i = 0; i < 8; i++) {
         char key[16];
         snprintf(key, sizeof key, ".n%zu", i);
-        if (i == 6) continue; /* this value exceeds INT64_MAX; a test below reads it */
+        if (i == 6) continue; /* this value exceeds INT64_MAX; a later test reads it */
         ck_assert_int_eq(fr_gguf_int(gguf, key, INT64_MIN, INT64_MAX, 0, &number), FR_OK);
         ck_assert_int_eq(number, expected[i]);
     }
@@ -220,8 +221,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ types */
 
-/* A type's number in GGUF gives the type, and the type its number. A number that is marked as packed is valid only if
- * the type can be packed. */
+/* Each type has a number in GGUF. The number must lead to the type, and the type to the number. A number that is marked
+ * as packed is valid only if its type can be packed. */
 START_TEST(type_ids) {
     size_t read = 0;
     for (uint32_t id = 0; id < 200; id++) {
@@ -240,12 +241,11 @@ START_TEST(type_ids) {
         ck_assert(packed);
         ck_assert_int_eq(other, packs && anew ? type : FR_DTYPE_COUNT);
     }
-    ck_assert_uint_eq(read, FR_DTYPE_COUNT - 5); /* all types except U8, U32, I8, F8_E4M3 and "stored", which GGUF
-                                                  * doesn't have */
+    ck_assert_uint_eq(read, FR_DTYPE_COUNT - 5); /* GGUF lacks five types: U8, U32, I8, F8_E4M3 and "stored" */
 }
 END_TEST
 
-/* The tensor has two matrices of 17 rows each, so each matrix takes two tiles. */
+/* The tensor has two matrices of 17 rows each. A tile has 16 rows, so each matrix takes two tiles. */
 START_TEST(packed_tensor) {
     fr_builder b = {0};
     fr_checkpoint files;
@@ -271,7 +271,7 @@ END_TEST
 START_TEST(cut_anywhere) {
     fr_builder b = {0};
     build_whole(&b, 3);
-    for (size_t size = 0; size + 28 < b.size; size++) { /* the last 28 bytes are padding after the last tensor */
+    for (size_t size = 0; size + 28 < b.size; size++) { /* the last 28 bytes are only padding */
         fr_checkpoint files;
         fr_builder cut = {b.bytes, size};
         fr_build_write(&cut, in_folder("a.gguf"));
@@ -383,7 +383,7 @@ START_TEST(alignment_lies) {
 }
 END_TEST
 
-/* Builds a file with one tensor and 4096 bytes of data. Opening it must fail with these words. */
+/* Builds a file with one tensor and 4096 bytes of data. Opening it must fail with a line that contains `words`. */
 static void expect_tensor_failure(uint32_t dims, const uint64_t *dim, uint32_t type, uint64_t offset,
                                   const char *words) {
     fr_builder b = {0};
@@ -411,8 +411,8 @@ START_TEST(tensor_lies) {
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, 4096, "cut short");
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, 1 << 30, "cut short");
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, UINT64_MAX - 31, "cut short");
-    expect_tensor_failure(1, (uint64_t[]){8}, 31, 1 << 30, "cut short"); /* a tensor must lie within the file even if
-                                                                          * the library does not read its type */
+    /* a tensor must be inside the file, even if the library does not read its type */
+    expect_tensor_failure(1, (uint64_t[]){8}, 31, 1 << 30, "cut short");
 }
 END_TEST
 
@@ -488,8 +488,8 @@ START_TEST(shards) {
 }
 END_TEST
 
-/* A file that was merged from shards often still has a shard's name. Its key split.count decides whether it is a
- * shard, as in llama.cpp: llama-gguf-split writes 0 into merged files. */
+/* A file that was merged from shards often still has the name of a shard. As in llama.cpp, the key split.count decides
+ * whether the file is a shard. llama-gguf-split writes 0 into merged files. */
 START_TEST(whole_file_by_a_shards_name) {
     static const char *const names[] = {"s-00001-of-00002.gguf", "s-00002-of-00002.gguf", "s-00005-of-00002.gguf",
                                         "s-00001-of-02000.gguf"};
@@ -514,9 +514,9 @@ START_TEST(whole_file_by_a_shards_name) {
 }
 END_TEST
 
-/* Builds a file with two matrices of type 42, the number of Q2_0. The second matrix begins `step` bytes after the
- * first, and the data have `size` bytes. Returns the type that the reader gives the matrices, or FR_DTYPE_COUNT if it
- * refuses the file. */
+/* Builds a file with two matrices of type number 42, which is Q2_0. The second matrix begins `step` bytes after the
+ * first, and the file has `size` bytes of data. Returns the type that the reader gives to the matrices. Returns
+ * FR_DTYPE_COUNT if the reader refuses the file. */
 static fr_dtype type_of_pairs(uint64_t cols, uint64_t step, size_t size) {
     fr_builder b = {0};
     fr_checkpoint files;
@@ -539,20 +539,20 @@ static fr_dtype type_of_pairs(uint64_t cols, uint64_t step, size_t size) {
     return type;
 }
 
-/* The first files of PrismML use Q2_0's number for weights of PQ2_0, whose blocks have another size. The distance
- * between tensors shows which type it is. */
+/* The first files of PrismML use Q2_0's type number for weights of type PQ2_0, whose blocks have another size. The
+ * distance between two tensors shows which type they have. */
 START_TEST(older_ternary_files) {
     ck_assert_int_eq(type_of_pairs(128, 544, 544 + 544), FR_PQ2_0);
     ck_assert_int_eq(type_of_pairs(128, 576, 576 + 576), FR_Q2_0);
-    ck_assert_int_eq(type_of_pairs(128, 576, 576 + 544), FR_DTYPE_COUNT); /* PQ2_0 would leave a gap, and Q2_0 does not
-                                                                           * fit */
-    ck_assert_int_eq(type_of_pairs(64, 544, 544 + 288), FR_DTYPE_COUNT);  /* 64 columns are not a whole block of
-                                                                           * PQ2_0 */
+    /* PQ2_0 would leave a gap, and Q2_0 does not fit */
+    ck_assert_int_eq(type_of_pairs(128, 576, 576 + 544), FR_DTYPE_COUNT);
+    /* 64 columns fill only half of a PQ2_0 block */
+    ck_assert_int_eq(type_of_pairs(64, 544, 544 + 288), FR_DTYPE_COUNT);
     ck_assert_int_eq(type_of_pairs(128, 512, 512 + 576), FR_DTYPE_COUNT);
 }
 END_TEST
 
-/* The weights are stored rotated, but some keys that describe the rotation are missing. Without the rotation, results
+/* The weights are stored rotated, but some keys that describe the rotation are missing. Without these keys the results
  * would be wrong, so the file is refused. */
 START_TEST(rotated_weights_are_refused) {
     fr_builder b = {0};

@@ -1,5 +1,5 @@
 /* Tests pictures. Every kind of PNG, JPEG, WebP and GIF must give the pixels that Pillow reads. Resizing must give the
- * pixels of Pillow's filters. Damaged files must give an error.
+ * pixels of Pillow's filters. A damaged file must give an error.
  *
  * tests/data/images/make_cases.py made the cases with Pillow. */
 /* suite: hostile */
@@ -63,7 +63,7 @@ START_TEST(files_are_read_as_pillow_reads_them) {
 }
 END_TEST
 
-/* Makes the picture of noise that make_cases.py also makes and resizes. */
+/* Makes a picture of noise. make_cases.py makes and resizes the same picture. */
 static fr_image noise(size_t width, size_t height) {
     fr_image image = {.rgb = malloc(width * height * 3), .width = width, .height = height};
     uint32_t state = 12345;
@@ -125,7 +125,7 @@ static blob read_blob(const char *name) {
     return b;
 }
 
-/* Returns the error line for a file with these bytes. The path at the line's beginning is left out. */
+/* Returns the error line for a file with these bytes, without the path at the beginning of the line. */
 static const char *refusal(const uint8_t *bytes, size_t size) {
     char path[] = "/tmp/test_image_XXXXXX";
     int fd = mkstemp(path);
@@ -145,8 +145,8 @@ static const char *refusal(const uint8_t *bytes, size_t size) {
     return fr_last_error() + strlen(path);
 }
 
-/* EXIF data that are cut or have a changed byte must give one of the eight orientations, without an error. The data
- * lie in memory of exactly their size. */
+/* EXIF data that are cut off or have a changed byte must give one of the eight orientations without an error. The data
+ * are in an allocation of exactly their size. */
 START_TEST(damaged_exif_is_no_orientation_or_another) {
     blob b = read_blob("png-turned-6.png");
     uint8_t *exif = b.bytes;
@@ -176,8 +176,7 @@ START_TEST(what_ends_too_early_is_refused) {
                                         "gif-16.gif"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         blob b = read_blob(names[i]);
-        size_t whole = b.size - (strstr(names[i], ".gif") ? 1 : 0); /* the last byte of a GIF file only marks its
-                                                                     * end */
+        size_t whole = b.size - (strstr(names[i], ".gif") ? 1 : 0); /* the last byte of a GIF only marks its end */
         for (size_t size = 0; size < whole; size++)
             ck_assert_msg(strcmp(refusal(b.bytes, size), "none") != 0, "%s opened when cut at %zu", names[i], size);
     }
@@ -236,7 +235,8 @@ START_TEST(a_small_file_that_claims_a_large_picture_is_refused) {
 }
 END_TEST
 
-/* The test overwrites the sizes of chunks in WebP files, and the position, size and bits of a picture in GIF files. */
+/* The test overwrites numbers in files: the sizes of chunks in WebP files, and the position, size and bits of a picture
+ * in GIF files. */
 START_TEST(wrong_lengths_are_refused_or_read) {
     static const struct {
         const char *name;

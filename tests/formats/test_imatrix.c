@@ -1,6 +1,6 @@
-/* Tests importance matrices. Files of both formats are read, and refused if they are damaged. llama-imatrix wrote the
- * files in tests/data/imatrix (tests/references/imatrix.py). Files that are quantized with a matrix, and the matrices
- * that forerun imatrix collects, are compared with llama.cpp's. */
+/* Tests importance matrices, which `forerun quantize` uses. Files of both formats are read, or refused if they are
+ * damaged. llama-imatrix wrote the files in tests/data/imatrix (tests/references/imatrix.py). Two results are compared
+ * with llama.cpp's: files that are quantized with a matrix, and matrices that `forerun imatrix` collects. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ static void put_entry(built *b, const char *name, int32_t calls, const float *va
     put(b, values, (size_t)count * sizeof *values);
 }
 
-/* Builds a file with two entries, which are not sorted. *entries becomes its size up to the end of the entries, and
- * *chunks its size up to the end of the number of chunks. A file may end at either place. */
+/* Builds a file with two unsorted entries. Sets *entries to the file's size up to the end of the entries, and *chunks
+ * to its size up to the end of the number of chunks. A valid file may end at either place. */
 static built two_entries(size_t *entries, size_t *chunks) {
     built b = {.size = 0};
     put_number(&b, 2);
@@ -86,8 +86,8 @@ START_TEST(the_older_form) {
         ck_assert_str_eq(imatrix.entries[0].name, "blk.0.y");
         const fr_imatrix_entry *x = fr_imatrix_find(&imatrix, "blk.1.x");
         ck_assert(x && x->count == 3 && fabsf(x->means[0] - 1) < 1e-9f && fabsf(x->means[1] - 2) < 1e-9f);
-        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* the entry's number of calls is 0, so its value is
-                                                                    * not divided by that number */
+        /* the entry's number of calls is 0, so the value is not divided by it */
+        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f);
         ck_assert_ptr_null(fr_imatrix_find(&imatrix, "blk.1"));
         ck_assert_uint_eq(imatrix.chunks, size == entries ? 0 : 7);
         if (size == b.size)
@@ -99,7 +99,7 @@ START_TEST(the_older_form) {
 }
 END_TEST
 
-/* Builds a file with one entry of these values. It must be refused with a line that contains `part`. */
+/* Builds a file with one entry that has these values. The file must be refused with a line that contains `part`. */
 static void check_entry(const char *name, size_t length, int32_t calls, float value, int32_t count, const char *part) {
     built b = {.size = 0};
     put_number(&b, 1);
@@ -134,8 +134,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ llama.cpp's files */
 
-/* The files have the same matrix in two formats: one has sums and counts, the other means. Both must give the same
- * values. */
+/* The two files have the same matrix in two formats. One format has sums and counts, the other has means. Both must
+ * give the same values. */
 START_TEST(both_forms_say_the_same) {
     fr_imatrix a = opened(DATA "llama.gguf"), b = opened(DATA "llama.dat");
     ck_assert_uint_eq(a.count, b.count);
@@ -153,7 +153,7 @@ START_TEST(both_forms_say_the_same) {
 }
 END_TEST
 
-/* If any one bit is flipped, the file must give an error or numbers, but never crash the reader. */
+/* Any one bit of the file is flipped. The reader must then give an error or numbers, but it must not crash. */
 START_TEST(any_bit_of_a_gguf) {
     fr_map map;
     fr_imatrix imatrix;
@@ -191,8 +191,8 @@ static fr_checkpoint open_model(const char *path) {
     return files;
 }
 
-/* The file must have the keys that llama-quantize writes. An importance matrix must change the weights, and must
- * change them in the same way in both formats. */
+/* The quantized file must have the keys that llama-quantize writes. An importance matrix must change the weights, and
+ * both formats of the matrix must change them in the same way. */
 START_TEST(quantizing_by_it) {
     char with[] = "/tmp/imatrix_a_XXXXXX", without[] = "/tmp/imatrix_b_XXXXXX", older[] = "/tmp/imatrix_c_XXXXXX";
     close(mkstemp(with));
@@ -218,7 +218,7 @@ START_TEST(quantizing_by_it) {
     const fr_tensor *same = fr_tensors_find(&c.tensors, name);
     ck_assert(by && plain && same && by->type == plain->type && by->bytes == plain->bytes);
     ck_assert_int_ne(memcmp(by->data, plain->data, (size_t)by->bytes), 0);
-    size_t differ = 0; /* one format has means that are divided already, so some last bits differ */
+    size_t differ = 0; /* one format already has means, so some last bits differ */
     for (size_t i = 0; i < by->bytes; i++) differ += ((const uint8_t *)by->data)[i] != ((const uint8_t *)same->data)[i];
     ck_assert_uint_le(differ, by->bytes / 100);
     fr_imatrix_close(&matrix);
@@ -262,7 +262,7 @@ static fr_imatrix collected(const char *model, const char *options) {
     return imatrix;
 }
 
-/* Compares collected means with llama.cpp's. They can only be close, because both engines round the rows
+/* Compares collected means with llama.cpp's. They can only be near each other, because the two engines round rows
  * differently. */
 static void check_near(const fr_imatrix *ours, const fr_imatrix *theirs, double most) {
     ck_assert_uint_eq(ours->chunks, theirs->chunks);
@@ -296,7 +296,7 @@ START_TEST(collected_as_llama_imatrix_does) {
 }
 END_TEST
 
-/* The number of threads and the chunks in which a prompt is run must not change the sums. */
+/* The sums must not depend on the number of threads, or on the chunks in which a prompt is run. */
 START_TEST(one_answer) {
     static const char *const ways[] = {"-t 3", "--chunk 5", "-t 2 --chunk 1"}, *const models[] = {
                                                                                    LLAMA,

@@ -1,6 +1,6 @@
-/* Tests that formats/json_read gives the same values as jansson's own reader, or refuses the text. The texts are every
- * JSON file of the tests, texts at the edges of the grammar, and all beginnings of one text. Other tests are for
- * numbers that Python reads and jansson refuses. */
+/* Tests formats/json_read. It must give the same values as jansson's own reader, or refuse the text. The texts are
+ * every JSON file of the tests, texts at the limits of the grammar, and every beginning of one text. Further tests are
+ * about numbers that Python reads but jansson refuses. */
 #include "formats/json_read.h"
 
 #include <check.h>
@@ -13,7 +13,7 @@
 #include "tests/support/suite.h"
 
 /* Reads a text with formats/json_read and with jansson, and compares the values. Returns true if formats/json_read
- * accepted the text. */
+ * accepts the text. */
 static bool compare(const char *text, size_t size, size_t flags) {
     json_error_t error;
     bool lost;
@@ -73,7 +73,7 @@ static const struct {
     {"[1] 2", 0, false},
     {"[1", 0, false},
     {"[9223372036854775807, -9223372036854775808, 1234567890123456789]", 0, true},
-    {"[9223372036854775808]", 0, false}, /* an integer beyond int64, for which the reader returns NULL */
+    {"[9223372036854775808]", 0, false}, /* an integer beyond int64; the reader returns NULL for it */
     {"[12345678901234567890]", 0, false},
     {"[NaN]", 0, false},
     {"[-Infinity]", 0, false},

@@ -1,6 +1,6 @@
-/* Tests the pre-tokenizers of GGUF files. Each kind in the table must split texts as Hugging Face's tokenizers do with
- * the regular expressions of that kind's models (tests/data/tokenizers/make_pre_tokenizers.py). Each of a kind's names
- * must select it. */
+/* Tests the pre-tokenizers of GGUF files. The table has several kinds. Each kind must split texts as Hugging Face's
+ * tokenizers do with the regular expressions of this kind's models (tests/data/tokenizers/make_pre_tokenizers.py). A
+ * kind may have several names, and each name must select it. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static fr_status open_kind(const char *model, const char *pre, fr_tokenizer **to
     return fr_tokenizer_open(folder.file, NULL, tokenizer);
 }
 
-/* Compares the ids of all texts with the expected ones. Closes the tokenizer. */
+/* Compares the ids of all texts with `wanted`. Closes the tokenizer. */
 static void check_ids(fr_tokenizer *tokenizer, const char *name, const json_t *wanted) {
     const json_t *texts = json_object_get(cases, "texts"), *text;
     size_t i;
@@ -89,8 +89,8 @@ static void check_name(const char *name, const json_t *wanted) {
     check_ids(tokenizer, name, wanted);
 }
 
-/* Returns the expected ids of a kind. They are stored under the kind's first name. If another kind splits texts in the
- * same way, the other kind's name is stored there instead of ids. */
+/* Returns the expected ids of a kind, which are stored under the kind's first name. If two kinds split texts in the
+ * same way, one of them has the other's name there instead of ids. */
 static const json_t *cases_of(const fr_pre_tokenizer *kind) {
     const json_t *all = json_object_get(cases, "ids"), *own = json_object_get(all, kind->names[0]);
     return json_is_string(own) ? json_object_get(all, json_string_value(own)) : own;
@@ -107,7 +107,7 @@ START_TEST(each_name) {
             check_name(kind->names[n], cases_of(kind));
         }
     }
-    /* one more case is for the test rules_by_name */
+    /* the file has one more case, which the test rules_by_name uses */
     ck_assert_uint_eq(kinds + 1, json_object_size(json_object_get(cases, "ids")));
 }
 END_TEST
@@ -126,7 +126,7 @@ START_TEST(unknown_names) {
 }
 END_TEST
 
-/* These pre-tokenizers of tokenizer.json files have rules with names (Digits, ByteLevel) and no regular expression. */
+/* These pre-tokenizers of tokenizer.json files have named rules (Digits, ByteLevel) instead of a regular expression. */
 static const struct {
     const char *kind, *pre_tokenizer;
 } named[] = {

@@ -1,5 +1,5 @@
-/* Tests the metadata about rotated weights: the values that are read from it, and that a file is refused if its
- * metadata contradicts itself or the tensors. */
+/* Tests the metadata about rotated weights. The reader must get the right values. If the metadata contradicts itself or
+ * the tensors, the file is refused. */
 /* suite: quick hostile */
 #include <check.h>
 #include <jansson.h>
@@ -11,16 +11,16 @@
 #include "tests/support/gguf_builder.h"
 #include "tests/support/suite.h"
 
-/* The values of the keys in a test file. For a member that is NULL or 0, build() writes a valid default. */
+/* The values of the keys in a test file. If a member is NULL or 0, build() writes a valid default for it. */
 typedef struct declared {
     const char *architecture, *transform, *axis, *mode;
     uint32_t version, block;
     int32_t widths[2];
     size_t values;
-    int32_t value;        /* the last value of the list of signs; the others are -1 */
+    int32_t value;        /* the last value in the list of signs; all others are -1 */
     const char *names[3]; /* names of the rotated weights */
     const char *table;
-    int tied; /* the key's value, or -1 for a file without the key */
+    int tied; /* the key's value, or -1 if the file lacks the key */
     bool no_groups;
 } declared;
 
@@ -34,8 +34,8 @@ static void put_integers(fr_builder *b, const char *key, size_t count, const int
     for (size_t i = 0; i < count; i++) fr_build_u32(b, (uint32_t)(values ? values[i] : i + 1 == count ? last : -1));
 }
 
-/* Builds a file with a head, an embedding table, a matrix of 8 columns, and the output matrix of a gated delta net.
- * That output matrix has 12 columns, for six value heads in two groups. */
+/* Builds a file with a head, an embedding table, a matrix of 8 columns, and the output matrix of a gated delta net. The
+ * output matrix has 12 columns, for six value heads in two groups. */
 static void build(fr_builder *b, const declared *d) {
     static const char *const plain[] = {"blk.0.ffn_up.weight", "blk.0.ssm_out.weight", "output.weight"};
     static const char *const tables[] = {"token_embd.weight"};
@@ -146,7 +146,7 @@ START_TEST(wrong_declarations) {
 }
 END_TEST
 
-/* Changed members of hadamard.json in a copy of MLX's folder. If `json` is NULL, the member is removed. */
+/* Each case changes one member of hadamard.json in a copy of MLX's folder. If `json` is NULL, the member is removed. */
 static const struct {
     const char *key, *json;
     fr_status status;

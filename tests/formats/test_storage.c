@@ -1,8 +1,8 @@
-/* Tests folders with quantized weights: the values of modules that the quantizers' own packages wrote, other spellings
- * of their configurations, and folders that are refused, each with its line.
+/* Tests folders with quantized weights. Modules that the quantizers' own packages wrote must have the right values.
+ * Other spellings of the configurations must be read. Some folders must be refused, each with its own line.
  *
- * tests/data/storages/KIND has one module as the package wrote it, and its first rows as the package dequantizes them
- * (tests/references/storages.py). */
+ * tests/data/storages/KIND has one module as the package wrote it. It also has the module's first rows as the package
+ * dequantizes them (tests/references/storages.py). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -51,8 +51,8 @@ static void remove_folder(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- values */
 
-/* Checks the rows of a folder's module bit for bit: decoded as whole rows, decoded in parts, and calculated from their
- * unpacked codes and scales. */
+/* Checks the rows of a folder's module in three ways, bit for bit: decoded as whole rows, decoded in parts, and
+ * computed from their unpacked codes and scales. */
 static void check_values(const char *path, const char *kind) {
     char name[128];
     fr_map map;
@@ -69,7 +69,7 @@ static void check_values(const char *path, const char *kind) {
     const fr_storage *s = module->storage;
     size_t cols = s->cols;
     float *values = calloc(cols, sizeof *values), *expected = calloc(cols, sizeof *expected);
-    enum { TOGETHER = 5 }; /* the number of rows that are unpacked at once */
+    enum { TOGETHER = 5 }; /* number of rows that are unpacked at once */
     uint8_t *bytes = calloc(TOGETHER, cols + s->groups);
     float *floats = calloc(TOGETHER, 2 * s->groups * sizeof *floats);
     fr_grouped_row rows_of[TOGETHER];
@@ -79,7 +79,7 @@ static void check_values(const char *path, const char *kind) {
     require(fr_storage_check(s, 0, s->rows, path));
     for (size_t r = 0; r < s->rows; r++) {
         fr_storage_decode(s, r, 0, cols, values);
-        /* the package's values exist only for the first rows; in the other rows, parts of a row are compared with the
+        /* only the first rows have values of the package; in all other rows the parts of a row are compared with the
          * whole row */
         const float *of_package = (const float *)rows->data + r * cols;
         memcpy(expected, r < rows->shape[0] ? of_package : values, cols * sizeof *expected);
@@ -121,8 +121,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- changes */
 
-/* A change of a safetensors file: a tensor gets another name, an entry in its header gets another value, or some bytes
- * of its data are overwritten. */
+/* A change of a safetensors file. A tensor is renamed, an entry in its header gets another value, or some bytes of its
+ * data are overwritten. */
 typedef struct change {
     const char *tensor, *rename, *key, *entry;
     size_t at, count;
@@ -147,8 +147,8 @@ static void write_text(const char *name, const char *text) {
     fclose(out);
 }
 
-/* Writes a copy of the folder of this kind of storage, with the change if `c` is not NULL. config: the text of
- * config.json, or NULL for the text that the kind's folder has. */
+/* Writes a copy of the folder of this kind of storage, with change `c` if `c` is not NULL. `config` is the text of
+ * config.json; NULL means the text of the kind's folder. */
 static void write_folder(const char *kind, const change *c, const char *config) {
     char name[128];
     fr_map map;
@@ -181,7 +181,7 @@ static void write_folder(const char *kind, const change *c, const char *config) 
 /* -------------------------------------------------------------------------------------------- other configurations */
 
 static const struct {
-    const char *kind, *config, *file, *text; /* config: config.json; file, text: another file and its content */
+    const char *kind, *config, *file, *text; /* config: text of config.json; file, text: another file and its content */
 } spellings[] = {
     {"awq",
      "{\"quantization_config\":{\"quant_method\":\"awq\",\"w_bit\":4,\"q_group_size\":128,\"version\":\"GEMM\"}}", NULL,
@@ -226,9 +226,9 @@ START_TEST(another_spelling_gives_the_same_values) {
 }
 END_TEST
 
-/* In MLX's format a module's shapes leave one of three numbers open: the bits, the group size and the number of
- * columns. If one of the three is known, the other two follow. Here the configuration is wrong, but the model knows
- * the number of columns. */
+/* In MLX's format, three numbers of a module can't be read from its shapes alone: the number of bits, the group size
+ * and the number of columns. If one of them is known, the other two follow from the shapes. Here the configuration is
+ * wrong, but the model knows the number of columns. */
 START_TEST(columns_tell_what_a_configuration_leaves_out) {
     fr_checkpoint files;
     float values[128], wanted[128];
@@ -247,8 +247,8 @@ START_TEST(columns_tell_what_a_configuration_leaves_out) {
 }
 END_TEST
 
-/* Writes a module in the format of compressed-tensors: 16 rows of 32 codes of 3 bits, in `words` words per row. The
- * zero points are packed in 3 bits each, or written as signed bytes if `bytes` is true. */
+/* Writes a module in the format of compressed-tensors: 16 rows of 32 codes of 3 bits, in `words` 32-bit words per row.
+ * If `bytes` is true, the zero points are written as signed bytes. Otherwise they are packed in 3 bits each. */
 static void write_old(const uint32_t *codes, size_t words, bool bytes) {
     static const char form[] =
         "{\"a.weight_packed\":{\"dtype\":\"I32\",\"shape\":[16,%zu],\"data_offsets\":[0,%zu]},\"a.weight_shape\":{"
@@ -277,8 +277,8 @@ static void write_old(const uint32_t *codes, size_t words, bool bytes) {
     write_text("config.json", "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}");
 }
 
-/* In folders written before mid-2026, no code extends into the next word, and in still older ones the zero points are
- * not packed. Such folders must give the same values. */
+/* In folders written before mid-2026, every code is inside one word. In still older folders the zero points are also
+ * not packed. Both kinds of folders must give the same values. */
 START_TEST(what_older_writers_packed_otherwise_is_the_same) {
     uint32_t crossing[16 * 3] = {0}, whole[16 * 4] = {0};
     for (size_t i = 0; i < 16 * 32; i++) {
@@ -466,8 +466,8 @@ START_TEST(values_that_are_not_finite_are_told) {
 }
 END_TEST
 
-/* If a shape or type in the header is changed, the folder must be refused with one line, or its values must be read
- * from within the file's bytes. */
+/* Shapes and types in the header are changed. The folder must then be refused with one line, or its values must be read
+ * from inside the file's bytes. */
 START_TEST(any_change_of_a_header_is_survived) {
     static const char *const entries[] = {"[]",        "[0]",          "[64]",  "[64, 32]", "[32, 64]", "[2048, 1]",
                                           "[1, 2048]", "[2, 64, 32]",  "[8]",   "[1, 1]",   "[128]",    "[2, 2]",

@@ -1,6 +1,6 @@
-/* Tests the files beside tokenizer.json, such as tokenizer_config.json and special_tokens_map.json. They must be read
- * as transformers reads them (tests/data/tokenizers/make_beside.py), except that transformers invents ids for some
- * tokens and forerun does not. Wrong files are refused. For one model only these files name the end token. */
+/* Tests the files next to tokenizer.json, such as tokenizer_config.json and special_tokens_map.json. forerun must read
+ * them as transformers does (tests/data/tokenizers/make_beside.py). There is one exception: transformers invents ids
+ * for some tokens, and forerun does not. Wrong files are refused. In one model only these files name the end token. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +96,8 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Flags in tokenizer_config.json decide which tokens are added around a text (tests/data/tokenizers/make_flags.py). */
+/* Flags in tokenizer_config.json decide which tokens are added before and after a text
+ * (tests/data/tokenizers/make_flags.py). */
 START_TEST(flags_decide) {
     json_t *root = fr_load_json(TOKENIZERS "flags.json"), *cases = json_object_get(root, "cases"), *item, *text;
     size_t i, t;
@@ -117,8 +118,7 @@ START_TEST(flags_decide) {
 }
 END_TEST
 
-/* Folders that are older than tokenizer.json have vocab.json and merges.txt instead
- * (tests/data/tokenizers/make_vocabulary.py). */
+/* Older folders have vocab.json and merges.txt instead of tokenizer.json (tests/data/tokenizers/make_vocabulary.py). */
 START_TEST(vocabulary_and_merges) {
     json_t *root = fr_load_json(TOKENIZERS "vocabulary.json"), *item, *text;
     size_t i, t;
@@ -138,7 +138,7 @@ START_TEST(vocabulary_and_merges) {
 }
 END_TEST
 
-/* An error line names the file or the class that is wrong. */
+/* The error line must name the file or the class that is wrong. */
 START_TEST(wrong_vocabulary_and_merges) {
     static const struct {
         const char *vocab, *merges, *config, *says;
@@ -159,8 +159,8 @@ START_TEST(wrong_vocabulary_and_merges) {
 }
 END_TEST
 
-/* tokenizer_config.json may define further tokens. Each has the id that the file gives it, but is left out if another
- * token already has that id. */
+/* tokenizer_config.json may define more tokens. Each gets the id that the file gives it. If another token already has
+ * this id, the new token is left out. */
 START_TEST(ids_of_new_tokens) {
     char line[320];
     put_tokenizer();
@@ -241,8 +241,8 @@ static const struct {
     {"{\"eos_token\": \"<|end_of_text|>\"}", NULL, "{\"eos_token_id\": [509]}", 509},
 };
 
-/* A large bias makes the model generate id 505 or 509 at once. A text has only this one id if the id ends texts, and
- * otherwise as many ids as allowed. */
+/* A large bias makes the model generate id 505 or 509 at once. If this id ends texts, the text has only this one id.
+ * Otherwise it has as many ids as allowed. */
 START_TEST(ends_of_models) {
     json_t *config = fr_load_json(MODEL_FOLDER "/config.json");
     json_object_del(config, "eos_token_id");

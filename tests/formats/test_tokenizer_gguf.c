@@ -1,7 +1,7 @@
-/* Tests tokenizers in GGUF metadata: files that leave keys out, and keys with meaningless values.
+/* Tests tokenizers in GGUF metadata: files without some of the keys, and keys with meaningless values.
  *
- * The files are made from the tokenizer.json files of tests/data/tokenizers, for which Hugging Face's tokenizers gave
- * the expected ids. */
+ * The files are made from the tokenizer.json files of tests/data/tokenizers. Hugging Face's tokenizers computed the
+ * expected ids of these. */
 /* suite: hostile damaged */
 #include <check.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void tear_down(void) {
 
 /* ----------------------------------------------------------------------------------------------- writing the files */
 
-/* A key that is added to a file. Exactly one of its values is not NULL. */
+/* A key that is added to a file. Exactly one of its possible values is not NULL. */
 typedef struct extra {
     const char *key, *text;
     const uint32_t *number;
@@ -126,8 +126,8 @@ static void check_cases(const fr_tokenizer *tokenizer, const char *name) {
     json_decref(root);
 }
 
-/* Checks that these tokens, in this order, end a text; the list ends with NULL. If `line` is not NULL, it must be the
- * only note about them. */
+/* Checks that exactly these tokens, in this order, end a text. The list `texts` ends with NULL. If `line` is not NULL,
+ * it must be the only note about these tokens. */
 static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts, const char *line) {
     fr_checkpoint files;
     fr_notes notes = {0};
@@ -193,7 +193,7 @@ START_TEST(pre_by_family) {
 }
 END_TEST
 
-/* There are no reference ids for this pre-tokenizer. So the test only checks that the library chooses it, and which
+/* There are no reference ids for this pre-tokenizer. So the test only checks that the library selects it, and which
  * tokens end a text. */
 START_TEST(pre_of_qwen3) {
     write_file("qwen35", "qwen3moe", NULL, 0);
@@ -213,8 +213,8 @@ START_TEST(pre_that_is_there) {
 }
 END_TEST
 
-/* Writes a complete model's file, with the bytes of `other` in place of `count` bytes. The replaced bytes begin `skip`
- * bytes after the end of `text`. */
+/* Writes a copy of a complete model's file in which `count` bytes are replaced by the bytes of `other`. The replaced
+ * bytes begin `skip` bytes after the end of `text`. */
 static void write_model(const char *text, size_t skip, const void *other, size_t count) {
     size_t length;
     char *bytes;
@@ -227,7 +227,7 @@ static void write_model(const char *text, size_t skip, const void *other, size_t
     fr_build_free(&b);
 }
 
-/* Checks that the model has exactly one note: its tokenizer's, which contains these words. */
+/* Checks that the model has exactly one note. This is its tokenizer's note, and it must contain `words`. */
 static void check_model_note(const char *words) {
     fr_model *model;
     ck_assert_msg(fr_model_open(folder.file, NULL, &model) == FR_OK, "%s", fr_last_error());
@@ -255,8 +255,8 @@ START_TEST(note_on_standard_error) {
 }
 END_TEST
 
-/* If key tokenizer.ggml.pre is missing, the architecture and the tokens together tell how to split texts. Here one
- * file has an unknown architecture, and the others have tokens that don't fit their architecture, so they are
+/* If the key tokenizer.ggml.pre is missing, the library concludes from the architecture and the tokens how to split
+ * texts. Here one file has an unknown architecture. The others have tokens that don't fit their architecture. All are
  * refused. */
 START_TEST(pre_that_nothing_tells) {
     static const char *const files[][2] = {{"glm4", "mamba"}, {"qwen35", "llama"}, {"llama3", "deepseek2"}};
@@ -281,7 +281,7 @@ static const char *const id_keys[] = {"tokenizer.ggml.bos_token_id", "tokenizer.
                                       "tokenizer.ggml.eom_token_id"};
 enum { BOS, EOS, UNKNOWN, EOT, EOM, ID_KEYS };
 
-/* GLM-4 has 1532 tokens, so no token has one of these ids; 1532 would be the one after the last. */
+/* GLM-4 has 1532 tokens, with the ids 0 to 1531, so no token has one of these ids. */
 static const uint32_t no_ids[] = {UINT32_MAX, 1532};
 
 START_TEST(ids_of_no_token) {
@@ -309,7 +309,7 @@ START_TEST(ids_of_no_token) {
 }
 END_TEST
 
-/* An invalid id is ignored, and the other ids in the file still count. */
+/* An invalid id must be ignored, and the file's other ids must still be used. */
 START_TEST(ids_beside_one_of_no_token) {
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "llama-bpe"},
                             bos_of_llama,
@@ -332,7 +332,7 @@ START_TEST(id_of_no_token_in_a_model) {
 }
 END_TEST
 
-/* An id whose value is not a number is an error. */
+/* If the value of an id's key is not a number, this is an error. */
 START_TEST(id_that_is_a_text) {
     fr_tokenizer *tokenizer;
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"}, {.key = id_keys[BOS], .text = "1"}};
@@ -345,12 +345,12 @@ END_TEST
 /* ---------------------------------------------------------------------------------------------- ends by their text */
 
 static const struct {
-    const char *tokens[6]; /* a "!" before a token means that its type is control */
+    const char *tokens[6]; /* a "!" before a token means that it is a control token */
     const char *end, *end_of_turn, *fim_sep;
     const char *ends[5];
 } by_text[] = {
-    /* In gpt-oss and Solar <|end|> ends only one part of a reply, which then goes on. In other models it ends the
-     * reply. */
+    /* In gpt-oss and Solar, <|end|> ends only one part of a reply, and another part follows. In other models it ends
+     * the reply. */
     {{"<|end|>", "<|return|>", "<|call|>", "a"}, "<|return|>", NULL, NULL, {"<|return|>", "<|call|>"}},
     {{"<|end|>", "<|flush|>", "<|calls|>", "a"}, "<|flush|>", NULL, NULL, {"<|flush|>", "<|calls|>"}},
     {{"<|end|>", "<|return|>", "a"}, "a", NULL, NULL, {"a", "<|return|>", "<|end|>"}},
@@ -358,11 +358,11 @@ static const struct {
     /* A token that ends turns in chats also ends texts, even if the file names other end tokens. */
     {{"<|im_end|>", "<|end_of_text|>", "x"}, "<|end_of_text|>", NULL, NULL, {"<|end_of_text|>", "<|im_end|>"}},
     {{"x", "<|im_end|>", "<|eot_id|>"}, "<|im_end|>", "x", NULL, {"<|im_end|>", "x", "<|eot_id|>"}},
-    /* A </s> that is not a control token may be HTML's end of struck-out text, so it does not end a text. */
+    /* A </s> that is not a control token may be HTML's end tag of struck-out text, so it does not end a text. */
     {{"</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>"}},
     {{"!</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>", "</s>"}},
-    /* Some tokens for filling in code end a text: the padding, and those that begin the next file or repository. The
-     * one before the middle part doesn't. */
+    /* Models that fill in code have special tokens. Some of these end a text: the padding, and the tokens that begin
+     * the next file or repository. The token before the middle part does not. */
     {{"<|fim_middle|>", "<|file_sep|>", "<|fim_pad|>", "<|repo_name|>"},
      NULL,
      NULL,
@@ -383,7 +383,7 @@ static void build_id(fr_builder *b, const char *key, const char *text, size_t ro
     fr_build_key_u32(b, key, id);
 }
 
-/* The expected tokens follow llama.cpp's list of tokens that end generation and the list's exceptions
+/* The expected tokens follow llama.cpp's list of tokens that end a generation, with the exceptions that llama.cpp makes
  * (src/llama-vocab.cpp). */
 START_TEST(ends_by_text) {
     size_t count = 0;
@@ -424,8 +424,8 @@ static fr_status open_chosen(const char *path, const char *pre, fr_tokenizer **t
     return status;
 }
 
-/* A pre-tokenizer's name given as an option replaces the name in the file, whether the file's name is unknown, missing
- * or known. */
+/* If the user gives the name of a pre-tokenizer as an option, it replaces the name in the file. This must work if the
+ * file's name is unknown, missing or known. */
 START_TEST(pre_that_is_chosen) {
     static const char *const written[] = {"of-tomorrow", "", "gpt-2"};
     fr_tokenizer *tokenizer;
@@ -460,8 +460,8 @@ START_TEST(pre_that_can_not_be_chosen) {
 }
 END_TEST
 
-/* The command's error line must name the option --tokenizer-pre. Commands that open a whole model have this option
- * too. */
+/* The command's error line must name the option --tokenizer-pre. Commands that open a whole model must accept this
+ * option too. */
 START_TEST(pre_of_the_command) {
     write_file("glm4", "mamba", &(extra){.key = "tokenizer.ggml.pre", .text = "of-tomorrow"}, 1);
     char line[160];
@@ -481,8 +481,8 @@ START_TEST(pre_of_the_command) {
 }
 END_TEST
 
-/* llama.cpp reads this key only for SentencePiece tokenizers (test_gguf_models.c tests one of Gemma's kind). For
- * byte-level BPE it must have no effect. */
+/* llama.cpp reads this key only for SentencePiece tokenizers; test_gguf_models.c tests such a tokenizer, Gemma's. With
+ * byte-level BPE the key must have no effect. */
 START_TEST(space_prefix_of_bytes) {
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"},
                             {.key = "tokenizer.ggml.add_space_prefix", .flag = &(bool){true}}};

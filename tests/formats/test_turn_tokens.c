@@ -1,6 +1,6 @@
-/* Tests the tokens that mark turns in GGUF files of early converters. These files call them ordinary tokens, or have
- * no list of types. A prompt must have the same ids as with the types in the original model's folder. The text of a
- * message must never become one of these tokens. */
+/* Tests GGUF files of early converters. They give the tokens that mark turns the type of ordinary tokens, or they have
+ * no list of types. A prompt must still have the same ids as with the types in the original model's folder. The text of
+ * a message must never become one of these tokens. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,9 +47,9 @@ static void build_tokens(fr_builder *b, const char *more) {
     fr_build_string(b, more);
 }
 
-/* Writes a file and opens its tokenizer. type: the type that the file gives the special tokens. In files of current
- * converters it is CONTROL; with NO_TYPES the file has no list of types. more: the text of one further token, which
- * gets the same type. */
+/* Writes a file and opens its tokenizer. `type` is the type that the file gives to the special tokens. Files of current
+ * converters have CONTROL; with NO_TYPES the file has no list of types. `more` is the text of one additional token of
+ * the same type. */
 static fr_tokenizer *open_file(unsigned type, const char *more, uint32_t begin, const char *template) {
     fr_tokenizer *tokenizer;
     fr_builder b = {0};
@@ -84,8 +84,8 @@ static fr_tokenizer *open_made(unsigned type, const char *more) {
 
 static const unsigned types[] = {CONTROL, NORMAL, USER_DEFINED, UNUSED, NO_TYPES};
 
-/* The message spells tokens that would end its turn. They must stay text: in the expected ids, each of their letters
- * has its byte's id. */
+/* The message contains the text of tokens that would end its turn. It must remain text: in the expected ids, each of
+ * these letters has the id of its byte. */
 START_TEST(prompts) {
     static const int32_t wanted[] = {IM_START, 'u', '\n', THINK, '<', '|', 'i', 'm',     '_',    'e', 'n',
                                      'd',      '|', '>',  '<',   '/', 's', '>', THOUGHT, IM_END, END, END};
@@ -105,7 +105,8 @@ START_TEST(prompts) {
 }
 END_TEST
 
-/* A note must say that tokens are taken as control tokens. There is no note if the file gives them that type. */
+/* If the file gives the tokens another type and they are still treated as control tokens, a note must say so. If the
+ * file gives them the type CONTROL, there must be no note. */
 START_TEST(notes) {
     char line[320];
     fr_tokenizer *tokenizer = open_made(types[_i], "plain");
@@ -123,7 +124,7 @@ START_TEST(notes) {
 }
 END_TEST
 
-/* Returns how many ids a text has: one if it is a token, otherwise one for each byte. */
+/* Returns the number of a text's ids. A text that is a token has one id. Any other text has one id for each byte. */
 static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool parse_special) {
     int32_t *ids;
     size_t count;
@@ -134,9 +135,10 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 
 static const struct {
     const char *text;
-    bool typed, untyped; /* true: the text is taken as a turn token. typed: in a file that gives this token the type
-                          * NORMAL; untyped: in a file without types */
-    bool shown;          /* decoded text shows the token, because replies have such tokens */
+    /* Whether a token with this text is treated as a turn token. typed: in a file that gives this token the type
+     * NORMAL; untyped: in a file without types. */
+    bool typed, untyped;
+    bool shown; /* true: decoded text contains the token, since replies have such tokens */
 } texts[] = {
     {"<start_of_turn>", true, true, false},
     {"<end_of_turn>", true, true, false},
@@ -187,7 +189,7 @@ START_TEST(known_texts) {
 }
 END_TEST
 
-/* A token whose text is not UTF-8 is never taken as a turn token. A template that is not UTF-8 is refused. */
+/* A token whose text is not UTF-8 must never be treated as a turn token. A template that is not UTF-8 is refused. */
 START_TEST(other_bytes) {
     static const char messages[] = "[{\"role\": \"u\", \"content\": \"x\"}]";
     fr_tokenizer *tokenizer = open_file(CONTROL, "<\xff>", BYTES + SPECIALS, "{{ bos_token }}|{{ eos_token }}");

@@ -1,14 +1,14 @@
-/* libFuzzer's target for adapters: the input is adapter_config.json, a NUL and adapter_model.safetensors; or a GGUF
- * file of an adapter.
+/* libFuzzer's target for adapters. The input is a GGUF file of an adapter, or the text of adapter_config.json followed
+ * by a NUL and the bytes of adapter_model.safetensors.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. An adapter that fits one of several models changes
- * that model's texts in a session. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. If the adapter fits one of several models, it is used in a
+ * session of that model. */
 #include "src/engine/model/adapter.h"
 #include "tests/fuzz/harness.h"
 
 #define MODELS "tests/data/models/"
 
-/* The models that an adapter may fit. They are of four kinds: dense, with fused matrices, with a tensor for each
+/* The models that an adapter may fit. They are of four kinds: dense, with fused matrices, with one tensor for each
  * expert, and with DeltaNet. The last model is a GGUF file. */
 static const char *const folders[] = {MODELS "qwen3-odd", MODELS "phi3-window", MODELS "qwen3-moe-odd",
                                       MODELS "qwen35-odd", "tests/data/dense/qwen3-odd.gguf"};

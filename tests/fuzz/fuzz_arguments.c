@@ -1,7 +1,7 @@
-/* libFuzzer's target for the command line: each line of the input is an argument; the first is the verb, and options
+/* libFuzzer's target for the command line. Each line of the input is an argument. The first is the verb, and options
  * follow.
  *
- * In: lines. Out: nothing, unless the sanitizers find something. */
+ * In: lines of text. Out: a crash if a sanitizer finds an error. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/options.h"
@@ -19,14 +19,14 @@ static const fr_verb verbs[] = {
     {.name = "imatrix", .bit = FR_VERB_IMATRIX},
 };
 
-/* Splits a text into at most `most` lines. Returns their number. */
+/* Splits a text into lines, but into at most `most`. Returns the number of lines. */
 static size_t cut(char *text, char **lines, size_t most) {
     size_t count = 0;
     for (char *line; count < most && (line = strsep(&text, "\n"));) lines[count++] = line;
     return count;
 }
 
-/* Returns the verb with this name, or the one whose name is most similar. */
+/* Returns the verb with this name. If there is none, returns the verb with the most similar name. */
 static const fr_verb *find_verb(const char *name) {
     const fr_verb *nearest = verbs;
     for (size_t i = 1; i < sizeof verbs / sizeof *verbs; i++)

@@ -1,7 +1,7 @@
-/* libFuzzer's target for files of base logits, with which the verb perplexity compares. The input is such a file and
- * is read to its end.
+/* libFuzzer's target for files of base logits, with which the verb perplexity compares a model. The input is such a
+ * file and is read to its end.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/baseline.h"
@@ -10,7 +10,7 @@ static void read_rows(fr_baseline *baseline) {
     float *row = malloc(baseline->vocab * sizeof *row);
     if (!row) die("no memory for", "a row");
     for (size_t rows = baseline->chunks * fr_baseline_rows(baseline->chunk); rows; rows--)
-        if (!fr_baseline_read(baseline, row)) abort(); /* the file's length was checked, so every row is there */
+        if (!fr_baseline_read(baseline, row)) abort(); /* the file's length was checked, so every row exists */
     free(row);
 }
 

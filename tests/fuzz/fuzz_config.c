@@ -1,8 +1,8 @@
-/* libFuzzer's target for the config.json of every family: the input is the configuration of each of several models in
- * turn, whose weights stay as they are.
+/* libFuzzer's target for the config.json of every family. There is a model of each family. The input replaces the
+ * config.json of each model, one model after the other. The weights stay unchanged.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. If the weights fit the configuration, the model runs
- * a prompt and some steps, with its MTP layer if it has one. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. If the weights fit the configuration, the model runs a
+ * prompt and some steps. If it has an MTP layer, this layer drafts. */
 #include "src/engine/families/architecture.h"
 #include "src/engine/families/families.h"
 #include "tests/fuzz/harness.h"
@@ -69,7 +69,7 @@ static const fr_family *const families[] = {
 #undef FR_FAMILY
 };
 
-/* Ends the program if a family has no model here. Families are compared by their names in GGUF. */
+/* Ends the program if the list has no model for some family. Families are recognized by their names in GGUF. */
 static void check_families(const fr_checkpoint *weights) {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
         bool found = false;

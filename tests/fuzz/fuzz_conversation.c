@@ -1,7 +1,7 @@
-/* libFuzzer's target for the conversation that a chat saves with its session: the input is read as a conversation,
- * changed and written.
+/* libFuzzer's target for the conversation that `forerun chat` saves with its session. The input is read as a
+ * conversation, changed and written.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/conversation.h"

@@ -1,7 +1,7 @@
-/* libFuzzer's target for the config.json of drafters: the input is the configuration of each of several drafters in
- * turn, whose weights stay as they are.
+/* libFuzzer's target for the config.json of drafters. The input replaces the config.json of several drafters, one after
+ * the other. The weights stay unchanged.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. If the weights fit the configuration, the drafter
+ * In: any bytes. Out: a crash if a sanitizer finds an error. If the weights fit the configuration, the drafter makes
  * drafts for its target. */
 #include "tests/fuzz/harness.h"
 

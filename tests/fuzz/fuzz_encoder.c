@@ -1,8 +1,8 @@
-/* libFuzzer's target for the config.json of text encoders: the input is the configuration of a model of each kind in
- * turn, whose weights stay as they are.
+/* libFuzzer's target for the config.json of text encoders. There is a model of each kind of encoder. The input replaces
+ * the config.json of each model, one model after the other. The weights stay unchanged.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. If the weights fit the configuration, the encoder
- * makes rows and scores of texts. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. If the weights fit the configuration, the encoder computes
+ * embeddings and scores of texts. */
 #include "tests/fuzz/harness.h"
 
 static const char *const models[] = {"bert-mean", "roberta",          "mpnet",       "distilbert", "nomic", "gte",

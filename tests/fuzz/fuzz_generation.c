@@ -1,6 +1,6 @@
-/* libFuzzer's target for generation_config.json: the input is that file beside a model.
+/* libFuzzer's target for generation_config.json. The input is this file in the folder of a model.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. */
 #include "tests/fuzz/harness.h"
 
 #define MODEL "tests/data/models/gemma4-dense-odd"

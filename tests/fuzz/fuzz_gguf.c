@@ -1,8 +1,9 @@
-/* libFuzzer's target for GGUF: the input is a file, which is parsed and read by everything that uses its metadata.
+/* libFuzzer's target for GGUF. The input is a file, which is parsed and then read by all code that uses its metadata.
  *
- * In: a GGUF file, or only its part before the tensors' data; then the data of a fixture are appended. Out: nothing,
- * unless the sanitizers find something. If a file parses, everything in it is read: every value by the getters, and
- * the configuration and tensors of a model, of a drafter and of a vision encoder. */
+ * In: a GGUF file, or only its part before the tensors' data. In the second case the target appends the data of a
+ * fixture. Out: a crash if a sanitizer finds an error. If a file can be parsed, everything in it is read: every value
+ * by each function that returns values, and the configuration and tensors of a model, of a drafter and of a vision
+ * encoder. */
 #include "src/engine/draft/assistant_gemma4.h"
 #include "tests/fuzz/harness.h"
 
@@ -64,7 +65,7 @@ static bool bind_drafter(const fr_checkpoint *files) {
     return bound;
 }
 
-/* Binds the weights of a block drafter, without a target. */
+/* Loads the weights of a block drafter without a target. Returns true if they fit. */
 static bool bind_block(const fr_checkpoint *files) {
     fr_drafter drafter = {.files = *files};
     if (!fr_draft_dflash.reads(files) || refused(fr_weights_open(&drafter.weights, files))) return false;

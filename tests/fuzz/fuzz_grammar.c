@@ -1,7 +1,6 @@
-/* libFuzzer's target for grammars: the first byte chooses the kind of grammar, and the rest is the grammar's text.
+/* libFuzzer's target for grammars. The first byte chooses the kind of grammar, and the rest is the grammar's text.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or the grammar refuses a token that its mask
- * allows. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error, or if the grammar refuses a token that its mask allows. */
 #include "base/hash.h"
 #include "tests/fuzz/grammar_walk.h"
 #include "tests/fuzz/harness.h"

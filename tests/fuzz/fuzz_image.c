@@ -1,14 +1,15 @@
-/* libFuzzer's target for pictures: the input is read as a PNG, JPEG, WebP or GIF and run through the vision encoder.
+/* libFuzzer's target for pictures. The input is read as a PNG, JPEG, WebP or GIF file and then run through the vision
+ * encoder.
  *
- * In: bytes; a PNG that is refused is tried again with its checksums corrected. Out: nothing, unless the sanitizers
- * find something. */
+ * In: any bytes. If a PNG is refused, it is tried again with its checksums corrected. Out: a crash if a sanitizer finds
+ * an error. */
 #include "src/engine/vision/image_resize.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/png.h"
 
 #define TOWER "tests/data/vision/tower"
 
-/* The fixture's settings, but with limits so low that pictures take hardly any time. */
+/* The settings of the fixture, but with such low limits that a picture takes very little time. */
 static const char processor[] = "{\"size\":{\"shortest_edge\":300,\"longest_edge\":900},\"patch_size\":6}";
 
 static void open_tower(fuzz_tower *tower) {

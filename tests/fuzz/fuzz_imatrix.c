@@ -1,6 +1,6 @@
-/* libFuzzer's target for importance matrices: the input is read as a file of either format.
+/* libFuzzer's target for importance matrices. The input is read as a file of either format.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or a mean is negative or not finite. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error, or if a mean is negative or not finite. */
 #include <math.h>
 
 #include "formats/imatrix.h"

@@ -1,7 +1,7 @@
-/* libFuzzer's target for the index of a sharded model: the input is model.safetensors.index.json.
+/* libFuzzer's target for the index of a sharded model. The input is model.safetensors.index.json.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. Two shards are in the same folder: first.safetensors
- * with tensors a and b, and second.safetensors with tensor c and with d, whose type is not read. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. The folder has two shards: first.safetensors with the
+ * tensors a and b, and second.safetensors with the tensors c and d. The library does not read the type of d. */
 #include "tests/fuzz/harness.h"
 
 static void write_shard(const fuzz_file *file, const char *header, size_t data) {

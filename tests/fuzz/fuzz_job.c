@@ -1,8 +1,8 @@
-/* libFuzzer's target for lines of a batch: the input is one line, which is read, given to a session, run for some
- * rounds and answered.
+/* libFuzzer's target for lines of a batch. The input is one line, which is read as a job, given to a session, run for
+ * some rounds and answered.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or the answer is not an object with ids or an error
- * (in OpenAI's format: with a response). */
+ * In: any bytes. Out: a crash if a sanitizer finds an error, or if the answer has the wrong form. It must be an object
+ * with ids or with an error; in OpenAI's format it must be an object with a response. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/jobs/job.h"

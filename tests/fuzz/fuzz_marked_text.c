@@ -1,10 +1,10 @@
-/* libFuzzer's target for marked texts, in which some bytes are trusted (a chat template wrote them) and the others are
- * foreign.
+/* libFuzzer's target for marked texts. In such a text some bytes are trusted, because a chat template wrote them. All
+ * other bytes come from users.
  *
- * In: a first line, then the text. Each byte of the first line is the length of a run of the text, and foreign and
- * trusted runs alternate. If the line begins with '!', its other bytes are instead the starts and ends of trusted
- * spans, in any order. Out: nothing, unless the sanitizers find something, or the control tokens of the text are not
- * exactly those that its trusted runs have by themselves. */
+ * In: a first line and then the text. Each byte of the first line is the length of a run of the text; the first run is
+ * not trusted, the second is, and so on in turn. If the line begins with '!', its other bytes are the starts and ends
+ * of trusted spans, in any order. Out: a crash if a sanitizer finds an error, or if the text has other control tokens
+ * than its trusted runs have when each is tokenized alone. */
 #include "src/language/tokenizer/tokenizer_parts.h"
 #include "tests/fuzz/harness.h"
 
@@ -17,8 +17,8 @@ static bool next_control(const fr_tokenizer *tokenizer, const int32_t *ids, size
     return *at < count;
 }
 
-/* Tokenizes one trusted run by itself. Checks that its control tokens are the next control tokens in the ids of the
- * whole text, from ids[*at] on. *at moves past them. */
+/* Tokenizes one trusted run alone. Checks that its control tokens are the next control tokens in the ids of the whole
+ * text, from ids[*at] on. Moves *at past them. */
 static void match_run(const fr_tokenizer *tokenizer, const char *run, size_t length, const int32_t *ids, size_t count,
                       size_t *at) {
     int32_t *own;

@@ -1,7 +1,7 @@
-/* libFuzzer's target for chats: the first line has the options and the other lines the messages. Five published
- * templates render them, and a tokenizer turns the text into ids.
+/* libFuzzer's target for chats. The first line has the options, and the other lines have the messages. Five published
+ * templates render the messages, and a tokenizer converts the result to ids.
  *
- * In: bytes; an empty first line means no options. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes; an empty first line means no options. Out: a crash if a sanitizer finds an error. */
 #include "tests/fuzz/harness.h"
 
 static const char *const folders[] = {"tests/data/models/gemma4-e", "tests/data/glm-ocr",

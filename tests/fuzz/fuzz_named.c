@@ -1,9 +1,9 @@
-/* libFuzzer's target for models by other programs' names: the input is a name and, after a NUL, the content of every
- * file in these programs' caches. So the same bytes are read as Hugging Face's commit of a branch and as the manifests
- * of llama.cpp and ollama.
+/* libFuzzer's target for models that are given by the names of other programs (Hugging Face, llama.cpp and ollama). The
+ * input is a name and, after a NUL, the content of every file in the caches of these programs. So the same bytes are
+ * read as the commit of a branch in Hugging Face's cache and as the manifests of llama.cpp and ollama.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. The caches share one folder, which has every kind of
- * file that a name can lead to. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. The caches share one folder, which has every kind of file
+ * that a name can lead to. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -18,7 +18,7 @@ static char *join(const char *folder, const char *name) {
     return path;
 }
 
-/* Puts a link to `file` at `path` below the folder. Makes the inner folders of `path`. */
+/* Puts a link to `file` at `path` inside the folder. Makes the inner folders of `path`. */
 static void put(const char *folder, const char *path, const char *file) {
     const char *slash = strchr(path, '/');
     if (!slash) {

@@ -1,12 +1,13 @@
-/* libFuzzer's target for the library's options: each line sets one, and then a session is opened with them.
+/* libFuzzer's target for the library's options. Each line sets one option. Then a session is opened with them.
  *
- * In: lines with the number of an option, one of "i", "n" and "t" for the function that sets it, and the value, as in
- * "21n0.8". Out: nothing, unless the sanitizers find something. A session that would take long is not opened. */
+ * In: lines with three parts, as in "21n0.8". The first part is the number of an option. The second is the letter "i",
+ * "n" or "t" and chooses the function that sets the option. The third is the value. Out: a crash if a sanitizer finds
+ * an error. If a session would take long, it is not opened. */
 #include "tests/fuzz/harness.h"
 
 #define MODEL "tests/data/models/gemma4-e-odd"
 
-#define LONG 4096 /* limit on positions, and on rows in a forward pass */
+#define LONG 4096 /* limit of positions, and of rows in a forward pass */
 
 static void set(fr_options *options, const char *line) {
     char *value;

@@ -1,7 +1,8 @@
-/* libFuzzer's target for packed files: the input is put before the tensor data of a packed model or a packed drafter.
+/* libFuzzer's target for packed files. The input is joined with the tensor data of a packed model or of a packed
+ * drafter.
  *
- * In: a file up to where its tensors' data begin. If it names an assistant, it gets the drafter's data, and otherwise
- * the model's. Out: nothing, unless the sanitizers find something. A model that opens is run. */
+ * In: a file up to the beginning of its tensors' data. If the file names an assistant, the drafter's data are appended,
+ * otherwise the model's. Out: a crash if a sanitizer finds an error. A model that opens is run. */
 #include <unistd.h>
 
 #include "forerun_lab.h"

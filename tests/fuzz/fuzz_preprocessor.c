@@ -1,12 +1,12 @@
-/* libFuzzer's target for (pre)processor_config.json: the input is that file beside several kinds of vision towers, each
- * of which then reads a picture.
+/* libFuzzer's target for processor_config.json and preprocessor_config.json. The input is this file in the folders of
+ * several vision encoders. Each of them then reads a picture.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. */
 #include "tests/fuzz/harness.h"
 
 #define PICTURE "tests/data/vision/tower/grown.png"
 
-/* The first tower turns a picture into one run of tokens, the other three into several. */
+/* The first vision encoder converts a picture to one run of tokens, the other three to several runs. */
 static const char *const towers[] = {"tests/data/vision/tower", "tests/data/vision/gemma3-crops",
                                      "tests/data/vision/smolvlm", "tests/data/vision/mistral3"};
 

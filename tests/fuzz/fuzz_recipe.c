@@ -1,8 +1,8 @@
-/* libFuzzer's target for the files of sentence-transformers beside a model: the input's first line is the name of one
- * of them, and the rest takes that file's place in two models.
+/* libFuzzer's target for the configuration files of sentence-transformers in a model's folder. The input's first line
+ * is the name of one of these files. The rest of the input replaces that file in two models.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. If the files are accepted, the model makes rows and
- * scores of texts. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. If the files are accepted, the model computes embeddings
+ * and scores of texts. */
 #include "tests/fuzz/harness.h"
 
 static const char *const models[] = {"bert-modes", "cross-qwen3"};
@@ -12,8 +12,8 @@ static const char *const names[] = {
     "tokenizer_config.json"};
 enum { MODELS = sizeof models / sizeof *models, NAMES = sizeof names / sizeof *names };
 
-/* Puts links to a model's files into the folder, and makes its inner folders. The file `name` is linked to the file
- * `memory` instead. */
+/* Puts links to a model's files into the folder, and makes its inner folders. Instead of the model's file `name`, the
+ * file `memory` is linked. */
 static void link_files(const char *folder, const char *model, const char *name, const char *memory) {
     static const char *const others[] = {"config.json", "model.safetensors", "tokenizer.json",
                                          "2_Dense/model.safetensors", "3_Dense/model.safetensors"};

@@ -1,15 +1,17 @@
-/* libFuzzer's target for replies: any bytes, in pieces of any size, in each call format.
+/* libFuzzer's target for the reader of replies. It gets any bytes, in pieces of any size, in each call format (the form
+ * in which a model writes tool calls).
  *
- * In: a digit that chooses the format, a letter that chooses how the reply is read, and the reply; 0xff ends a piece,
- * and a piece that begins with 0xfe is a control token. Out: nothing, unless the sanitizers find something, the parts
- * depend on where pieces end, bytes are lost although no mark was found, or arguments are not JSON. */
+ * In: a digit that chooses the call format, a letter that chooses how the reply is read, and the reply. The byte 0xff
+ * ends a piece. A piece that begins with 0xfe is a control token. Out: a crash in four cases: a sanitizer finds an
+ * error; the parts of the reply depend on where pieces end; bytes are lost although the reply is only content; or the
+ * arguments of a call are not JSON. */
 #include "base/text_buffer.h"
 #include "src/language/chat/reply.h"
 #include "tests/fuzz/harness.h"
 
 enum { CUT = 0xff, CONTROL = 0xfe };
 
-/* Excerpts of template sources, from which the call formats are recognized. */
+/* Excerpts of templates' sources. Each shows one call format. */
 static const char *const sources[] = {
     "<|tool_call>call: <|channel>",
     "<｜tool▁call▁begin｜><｜tool▁sep｜></think>",
@@ -42,7 +44,7 @@ typedef struct parts {
     fr_text_buffer text;
     fr_text_buffer arguments;
     int last;
-    bool marks; /* there is a part other than content */
+    bool marks; /* true: there is a part of another kind than content */
 } parts;
 
 static void check_arguments(parts *p) {
@@ -79,7 +81,8 @@ static bool next_piece(const uint8_t **at, const uint8_t *end, const uint8_t **b
     return true;
 }
 
-/* Reads the reply into parts. by_byte: pieces that are not control tokens are passed one byte at a time. */
+/* Reads the reply into parts. If `by_byte` is true, a piece that is not a control token is passed one byte at a
+ * time. */
 static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte, json_t *tools) {
     fr_reply_format format = fr_reply_format_of(sources[bytes[0] % SOURCES], strlen(sources[bytes[0] % SOURCES]), NULL);
     fr_reply_reader *reader;
@@ -105,7 +108,7 @@ static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte
     fr_reply_reader_free(reader);
 }
 
-/* Checks that the joined parts are the whole reply. Call it only if the reply has no part but content. */
+/* Checks that the joined parts are the whole reply. Call this only if all parts are content. */
 static void check_content(const parts *p, const uint8_t *bytes, size_t size) {
     const uint8_t *at = bytes + 2, *begin;
     size_t length, done = p->text.length > 0 ? 2 : 0;

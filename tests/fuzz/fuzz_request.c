@@ -1,10 +1,12 @@
-/* libFuzzer's target for requests to a server. The input is the body of a request: in OpenAI's or llama.cpp's format,
- * in one of the dialects, or with code to be filled in. It is read, given to sessions and run for some rounds.
+/* libFuzzer's target for requests to a server. The input is the body of a request. It may be in OpenAI's or llama.cpp's
+ * format, in the format of another API, or a request to fill in code. It is read, given to sessions and run for some
+ * rounds.
  *
- * In: a byte that chooses the format and whether the model reads pictures, then the body. Out: nothing, unless the
- * sanitizers find something, or a request has neither an error nor choices that can be run.
+ * In: a byte that chooses the format and whether the model reads pictures, and then the body. Out: a crash if a
+ * sanitizer finds an error, or if a request has neither an error nor choices that can be run.
  *
- * Running takes a hundred times as long as reading, so only inputs whose size is a multiple of RUN_EVERY are run. */
+ * To run a request takes a hundred times as long as to read it. So only requests whose size is a multiple of RUN_EVERY
+ * are run. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/wide_json.h"
@@ -44,9 +46,9 @@ static void run(fr_job *job, fr_engine *engine) {
     if (!job->ended) abort();
 }
 
-/* Converts a body to a chat. Returns NULL if the body is invalid. kind: the input's first byte, at least 64. Each 16
- * values of it stand for one dialect: OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's /api/chat and
- * /api/generate. */
+/* Converts a body to a chat request. Returns NULL if the body is invalid. `kind` is the input's first byte, which is at
+ * least 64. Each range of 16 values selects one API: OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's
+ * /api/chat and ollama's /api/generate. */
 static json_t *read_dialect(int kind, json_t *body) {
     static json_t *(*const read[])(json_t * body, char *error) = {fr_responses_read, fr_messages_read,
                                                                   fr_ollama_read_chat, fr_ollama_read_generate};
@@ -57,8 +59,8 @@ static json_t *read_dialect(int kind, json_t *body) {
     return chat;
 }
 
-/* Opens the demo model's tokenizer with additional tokens for filling in code, whose ids come after all of the demo
- * model's. */
+/* Opens the demo model's tokenizer with additional tokens for filling in code. The ids of these tokens come after the
+ * demo model's ids. */
 static fr_tokenizer *open_infilling(void) {
     static const char *const tokens[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>",
                                          "<|file_sep|>"};
@@ -80,7 +82,7 @@ static fr_tokenizer *open_infilling(void) {
     return tokenizer;
 }
 
-/* Converts a body of /infill to one of /completion. */
+/* Converts a body of /infill to a body of /completion. */
 static bool read_infill(json_t *body) {
     static fr_tokenizer *tokenizer;
     char error[FR_INFILL_ERROR] = "";

@@ -1,9 +1,9 @@
-/* libFuzzer's target for safetensors: the header, and binding the tensors that it names.
+/* libFuzzer's target for safetensors. It reads the header and loads the tensors that the header names.
  *
- * In: a safetensors file. It is read as it is, and then once more with another first word, the header's length. The
- * new length makes the header end at its last brace, because damage to the header usually moves that brace. Out:
- * nothing, unless the sanitizers find something. Every tensor that is read has as many bytes as its shape and type
- * require. It is bound in each way that its shape allows: as a matrix, a vector or indices. */
+ * In: a safetensors file. It is read as it is. Then it is read again with another header length in its first eight
+ * bytes, so that the header ends at its last brace; damage to the header usually moves this brace. Out: a crash if a
+ * sanitizer finds an error, or if a tensor has more or fewer bytes than its shape and type require. Each tensor is
+ * loaded in every way that its shape allows: as a matrix, a vector or indices. */
 #include "formats/safetensors.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,7 +1,6 @@
-/* libFuzzer's target for JSON schemas that are well-formed, because they are made from the input's bytes.
+/* libFuzzer's target for JSON schemas. The target makes a well-formed schema from the input's bytes.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or the grammar refuses a token that its mask
- * allows. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error, or if the grammar refuses a token that its mask allows. */
 #include <stdlib.h>
 
 #include "base/hash.h"

@@ -1,8 +1,9 @@
-/* libFuzzer's target for saved sessions: the input is the file, which is restored into a session that then continues.
+/* libFuzzer's target for saved sessions. The input is the file of a session. It is restored into a session, which then
+ * continues.
  *
- * In: bytes. A file that is refused is tried again with its model, length and hash corrected, because wrong ones would
- * hide most damage. It then has as many caches as it names, filled up with zeros, and an attachment if its version has
- * one. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. If a file is refused, it is tried again with its model, length and hash corrected, because wrong ones
+ * would hide most damage. The corrected file has as many bytes of caches as its head states (the missing bytes are
+ * zeros), and an attachment if its version has one. Out: a crash if a sanitizer finds an error. */
 #include "base/hash.h"
 #include "src/engine/session/fingerprint.h"
 #include "src/engine/session/state.h"
@@ -12,7 +13,7 @@
 
 #define LARGEST ((size_t)4 << 20)
 
-/* The head of the file; session_file.h describes it. */
+/* The head of the file, which session_file.h describes. */
 typedef struct head {
     char magic[8];
     uint32_t version, k_type, v_type, checkpoints;
@@ -23,7 +24,7 @@ typedef struct bounds {
     uint64_t from, position;
 } bounds;
 
-/* Opens a session whose context is longer than the positions that its sliding layers keep. */
+/* Opens a session. Its context is longer than the positions that its sliding layers keep. */
 static fr_session *open_session(uint64_t *fingerprint) {
     static fr_checkpoint files;
     fr_session *session = NULL;
@@ -50,8 +51,8 @@ static void go_on(fr_session *session) {
     refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
 }
 
-/* Returns the size in bytes of the sliding layers' rows at positions [from, end). If `all`, adds the rows of all other
- * layers at positions [0, end). */
+/* Returns the bytes of the sliding layers' rows at the positions from `from` to end - 1. If `all` is true, adds the
+ * bytes of all other layers' rows at the positions below `end`. */
 static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all) {
     size_t bytes = 0;
     for (size_t i = 0; i < kv->count; i++) {
@@ -65,8 +66,8 @@ static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all
     return bytes;
 }
 
-/* Returns the length of the file without its hash, as the file's head and the bounds of its checkpoints give it.
- * Returns 0 if head or bounds are impossible. */
+/* Computes the file's length without the hash from the file's head and the bounds of its checkpoints. Returns 0 if the
+ * head or the bounds are impossible. */
 static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t size) {
     head h;
     memcpy(&h, bytes, sizeof h);
@@ -82,7 +83,7 @@ static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t 
     return h.version == 2 && size > total ? size : total;
 }
 
-/* Writes the file with the corrections that make it look as if this model had saved it. */
+/* Writes the file with corrections, so that it looks as if this model had saved it. */
 static bool seal(const fuzz_file *file, const fr_session *session, const uint8_t *bytes, size_t size,
                  uint64_t fingerprint) {
     size_t length = size < sizeof(head) ? 0 : length_of(session, bytes, size);

@@ -1,8 +1,8 @@
-/* libFuzzer's target for quantized folders: the input is config.json, a NUL, and the header of model.safetensors,
- * which is JSON too. The target appends as many bytes as the header's tensors need.
+/* libFuzzer's target for folders with quantized weights. The input is config.json, a NUL, and the header of
+ * model.safetensors, which is JSON too. The target appends as many bytes of data as the header's tensors need.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. If a folder is not refused, its values are checked
- * and all of its stored rows are decoded. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. If a folder is accepted, its values are checked and all
+ * its stored rows are decoded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { DATA_MAX = 1 << 16, COLS_MAX = 1 << 16 };
 
-/* Returns how many bytes of data a header needs, as far as it is a valid header. */
+/* Returns how many bytes of data the valid tensors of a header need. */
 static size_t data_of(const uint8_t *header, size_t size) {
     json_t *root = json_loadb((const char *)header, size, 0, NULL), *tensor;
     const char *name;

@@ -1,14 +1,14 @@
-/* libFuzzer's target for the files of questions that the verb perplexity scores (HellaSwag, Winogrande, multiple
- * choice): the first byte chooses the kind, and the rest is the file, which is read to its end.
+/* libFuzzer's target for the files of questions with which the verb perplexity scores a model (HellaSwag, Winogrande,
+ * multiple choice). The first byte chooses the kind, and the rest is the file, which is read to its end.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. */
 /* suite: links=command */
 #include <string.h>
 
 #include "tests/fuzz/harness.h"
 #include "tools/cli/task_files.h"
 
-static size_t sum; /* sum of all bytes of all texts, which makes sure that each is read */
+static size_t sum; /* sum of all bytes of all texts; makes sure that each byte is read */
 
 static void walk(fr_task_text text) {
     for (size_t i = 0; i < text.length; i++) sum += (unsigned char)text.bytes[i];

@@ -1,8 +1,8 @@
-/* libFuzzer's target for chat templates: the input is a template, or the variables for templates.
+/* libFuzzer's target for chat templates. The input is a template, or the variables of templates.
  *
- * In: bytes. If they begin with '{' and '"', they are a JSON object of messages, tools and more, which each template
- * of tests/data/chat/templates renders. Otherwise they are a template, which is rendered with one rich set of
- * variables. Out: nothing, unless the sanitizers find something, or the spans of a text lie outside of it. */
+ * In: any bytes. If they begin with '{' and '"', they are a JSON object of messages, tools and more. Each template of
+ * tests/data/chat/templates renders it. Otherwise the bytes are a template, which is rendered with one rich set of
+ * variables. Out: a crash if a sanitizer finds an error, or if a trusted span of the result is outside of the text. */
 #include <jansson.h>
 
 #include "formats/json.h"
@@ -24,7 +24,7 @@ static const char *const folder = "tests/data/chat/templates/";
 static const char *const names[] = {"gemma4", "glm4.6", "glm4.7", "qwen3.5", "deepseek-v3.1", "llama3.1"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* Checks that spans ascend, don't overlap, and are inside the text. */
+/* Checks that the spans are in ascending order, don't overlap, and are inside the text. */
 static void check(const fr_marked_text *text) {
     size_t behind = 0;
     if (text->text[text->length] != '\0') abort();

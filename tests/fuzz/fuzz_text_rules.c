@@ -1,12 +1,12 @@
-/* libFuzzer's target for the changes that a tokenizer makes to a text before splitting it: the input is a regular
- * expression in Oniguruma's syntax, a text, and SentencePiece's map of characters, separated by NULs.
+/* libFuzzer's target for the changes that a tokenizer makes to a text before it splits the text. The input has three
+ * parts, separated by NULs: a regular expression in Oniguruma's syntax, a text, and SentencePiece's map of characters.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or the pieces of a split don't make up the text. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error, or if the pieces of a split don't add up to the text. */
 #include "src/language/tokenizer/charsmap.h"
 #include "src/language/tokenizer/text_pattern.h"
 #include "tests/fuzz/harness.h"
 
-/* Checks that each piece begins where the one before it ended. */
+/* Checks that each piece begins where the previous piece ended. */
 static fr_status follow(void *context, size_t begin, size_t end, bool is_match) {
     size_t *at = context;
     (void)is_match;

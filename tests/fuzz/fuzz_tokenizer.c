@@ -1,7 +1,7 @@
-/* libFuzzer's target for a published tokenizer: the input is tokenizer.json and, each after a NUL,
- * tokenizer_config.json, special_tokens_map.json and added_tokens.json. Texts are then tokenized and decoded.
+/* libFuzzer's target for a published tokenizer. The input is tokenizer.json, tokenizer_config.json,
+ * special_tokens_map.json and added_tokens.json, with a NUL between two files. Texts are then tokenized and decoded.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. */
 #include "tests/fuzz/harness.h"
 
 enum { FILES = 4 };

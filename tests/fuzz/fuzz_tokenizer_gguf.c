@@ -1,7 +1,7 @@
-/* libFuzzer's target for the tokenizer in a GGUF file's metadata: the input is the file. Its last byte chooses the
- * pre-tokenizer (0: the one that the file names). Texts are then tokenized and decoded.
+/* libFuzzer's target for the tokenizer in a GGUF file's metadata. The input is the file. Its last byte chooses the
+ * pre-tokenizer; 0 means the one that the file names. Texts are then tokenized and decoded.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error. */
 #include "forerun_lab.h"
 #include "tests/fuzz/harness.h"
 

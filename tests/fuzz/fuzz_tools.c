@@ -1,8 +1,8 @@
-/* libFuzzer's target for the parameters of tools: the first byte chooses the call format, and the rest is JSON of any
- * kind.
+/* libFuzzer's target for the parameters of tools. The first byte chooses the call format (the form in which a model
+ * writes tool calls), and the rest is JSON of any kind.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or a reply that the grammar of calls allows is not
- * read as calls of the tool, each with an object. */
+ * In: any bytes. The target makes a reply that the grammar of calls allows. Out: a crash if a sanitizer finds an error,
+ * or if this reply can't be read as calls of the tool, each with an object of arguments. */
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -10,7 +10,7 @@
 
 enum { FORMS = 9, MOST = 96, WALKS = 3 };
 
-/* Files of templates, or the part of a template that shows its call format. */
+/* For each call format, the file of a template, or the part of a template that shows the format. */
 static const char *const templates[FORMS] = {
     "chat/templates/llama3.1", "chat/templates/glm4.6",     "chat/templates/qwen3.5",
     "chat/templates/gemma4",   "templates/minimax",         "templates/kimi",
@@ -37,7 +37,7 @@ static void open_form(int form) {
     fr_options_free(options);
 }
 
-/* Returns one of the ids whose bits are set, chosen by a number, or -1 if no bit is set. */
+/* Returns one of the ids whose bits are set; `number` chooses which. Returns -1 if no bit is set. */
 static int32_t pick(const uint64_t *bits, size_t vocab, uint32_t number) {
     size_t count = 0;
     for (size_t id = 0; id < vocab; id++) count += bits[id / 64] >> (id % 64) & 1;
@@ -47,8 +47,8 @@ static int32_t pick(const uint64_t *bits, size_t vocab, uint32_t number) {
         if (bits[id / 64] >> (id % 64) & 1 && chosen-- == 0) return (int32_t)id;
 }
 
-/* Makes a reply that the grammar allows. Returns its number of ids. Returns 0 if no reply ended within MOST ids, or if
- * the grammar failed. */
+/* Makes a reply that the grammar allows. Returns the number of its ids. Returns 0 if the reply does not end within MOST
+ * ids, or if the grammar fails. */
 static size_t walk(fr_grammar *grammar, int form, uint32_t *seed, int32_t *ids) {
     for (size_t count = 0; count < MOST; count++) {
         const uint64_t *bits;
@@ -87,8 +87,8 @@ static void check_reply(int form, const char *options, const int32_t *ids, size_
     fr_reply_parser_free(parser);
 }
 
-/* Returns true if values in the schema may contain the marks of calls. To this tokenizer the marks are ordinary text,
- * so such values could be taken for calls. */
+/* Returns true if values in the schema may contain the marks that begin and end calls. For this tokenizer the marks are
+ * ordinary text, so such values could be mistaken for calls. */
 static bool may_have_marks(const char *text) {
     return strchr(text, '<') || strstr(text, "\\u") || strchr(text, '|');
 }

@@ -1,7 +1,7 @@
-/* libFuzzer's target for traces: the input is read as a file that --trace wrote, and the verb report makes a page of
- * it.
+/* libFuzzer's target for traces. The input is read as a file that --trace wrote, and the verb report makes a web page
+ * of it.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or the page has text that a browser would run. */
+ * In: any bytes. Out: a crash if a sanitizer finds an error, or if the page has text that a browser would run. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/page.h"

@@ -3,8 +3,8 @@
 
 #include "tests/fuzz/harness.h"
 
-/* Most new inputs differ from earlier ones only in how the grammar's text is parsed, so they have no new walk.
- * Therefore only one input in WALKED is walked, and most of these take only FEW_STEPS steps. */
+/* Most new inputs differ from earlier ones only in how the grammar's text is parsed, so a walk through the grammar
+ * would find nothing new. So only one in WALKED inputs is walked, and most walks have only FEW_STEPS steps. */
 enum { STEPS = 24, FEW_STEPS = 2, WALKED = 4, FAR = 4, REPEATED_MAX = 100, SELDOM = 64 };
 
 static const fr_token_tree *token_tree(size_t *vocab) {
@@ -17,7 +17,8 @@ static const fr_token_tree *token_tree(size_t *vocab) {
     return tree;
 }
 
-/* Returns an allowed token, chosen at random by the state, or -1 if there is none. */
+/* Returns an allowed token that is chosen at random, or -1 if no token is allowed. `state` is the state of the random
+ * numbers. */
 static int32_t choose(const uint64_t *bits, size_t vocab, uint32_t *state) {
     int32_t chosen = -1;
     *state = *state * 1664525u + 1013904223u;
@@ -43,8 +44,8 @@ static void walk(fr_grammar *grammar, size_t vocab, uint32_t state) {
     }
 }
 
-/* Returns true if repetition counts may make the grammar so large that it would take most of the fuzzer's time. Such
- * grammars are read only now and then here; test_grammar_bounds.c tests that their time is limited. */
+/* Returns true if counts of repetitions may make the grammar so large that it would take most of the fuzzer's time.
+ * Here such grammars are read only seldom. test_grammar_bounds.c tests that their time is limited. */
 static bool repeats_much(const char *text, size_t length) {
     double product = 1, number = 0;
     bool counts = false; /* the text is inside a brace */

@@ -1,4 +1,4 @@
-/* Files in memory, folders of links, and models whose files stay open: see harness.h. */
+/* Implements harness.h: files in memory, folders of links, and models whose files stay open. */
 #include "kernels/dispatch.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,5 +1,5 @@
-/* Makes schemas from bytes: see made_schema.h. Each byte chooses the next part of the schema. When the bytes run out,
- * everything that is open is closed. */
+/* Implements made_schema.h, which makes schemas from bytes. Each byte chooses the next part of the schema. When no byte
+ * is left, all open parts are closed. */
 #include "tests/fuzz/made_schema.h"
 
 #include <jansson.h>
@@ -122,7 +122,7 @@ static json_t *several(maker *m, kind of, int depth) {
     return all;
 }
 
-/* Makes an object whose members are schemas or, if `lists`, sometimes lists of names. */
+/* Makes an object whose members are schemas. If `lists` is true, some members are lists of names instead. */
 static json_t *named(maker *m, bool lists, int depth) {
     json_t *all = json_object();
     for (int i = take(m) % ITEMS_MAX; i > 0; i--) {

@@ -1,7 +1,8 @@
-/* Makes JSON schemas from any bytes, because a fuzzer that changes the bytes of a JSON text seldom gets valid JSON.
+/* Makes JSON schemas from any bytes. A fuzzer that changes the bytes of a JSON text seldom gets valid JSON, so it
+ * changes these bytes instead.
  *
- * In: bytes. Out: a schema that they determine, which the caller frees; most of its keywords have values of the right
- * type. */
+ * In: any bytes. Out: a schema that depends only on the bytes; the caller frees it. Most of its keywords have values of
+ * the right type. */
 #ifndef FR_TESTS_FUZZ_MADE_SCHEMA_H
 #define FR_TESTS_FUZZ_MADE_SCHEMA_H
 

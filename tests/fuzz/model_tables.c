@@ -1,4 +1,4 @@
-/* Reads the tables of model files, and writes files with changed tables: see model_tables.h. */
+/* Implements model_tables.h: reads the tables of model files, and writes files with changed tables. */
 #include "tests/fuzz/model_tables.h"
 
 #include <jansson.h>
@@ -174,7 +174,7 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *w, const char
     put(w, text, (size_t)length);
 }
 
-/* A written file leaves out the data between t->hole and t->hole_end. Returns where the data at this offset are in a
+/* A written file leaves out the data between t->hole and t->hole_end. Returns the offset that `offset` becomes in a
  * written file. */
 static uint64_t moved(const model_table *t, uint64_t offset) {
     return offset >= t->hole_end ? offset - (t->hole_end - t->hole) : offset;

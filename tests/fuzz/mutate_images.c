@@ -1,8 +1,8 @@
-/* Damages pictures and the files of vision encoders, many times in one process, and reads them.
+/* Damages pictures and the files of vision encoders many times in one process, and reads each result.
  *
- * In: the number of mutations per file (default 100) and a seed (default 1). Out: exit status 0 if everything damaged
+ * In: the number of mutations per file (default 100) and a seed (default 1). Out: exit status 0 if every damaged file
  * was either used or refused with one clear line. A crash, a hang, a sanitizer's report or a bad error line is a
- * failure. Build it with -fsanitize=address,undefined. */
+ * failure. Must be built with -fsanitize=address,undefined. */
 #include <dirent.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 #define IMAGES "tests/data/images"
 #define TOWER  "tests/data/vision/tower"
 
-#define TOKENS_MAX 1000 /* larger pictures are allowed, but slow under a sanitizer */
+#define TOKENS_MAX 1000 /* larger pictures are skipped, because they are slow under a sanitizer */
 
 static void use_picture(const char *path) {
     fr_image image, resized;
@@ -55,8 +55,8 @@ static void use_tower(const char *folder) {
     fr_pool_close(pool);
 }
 
-/* Writes `count` damaged versions of source/name to copy/name, one after the other, each made from the original, and
- * reads each of them. */
+/* Makes `count` damaged versions of source/name, each from the original. Writes each version to copy/name and reads
+ * it. */
 static void run_file(const char *source, const char *copy, const char *name, size_t count) {
     char from[512], to[512];
     snprintf(from, sizeof from, "%s/%s", source, name);

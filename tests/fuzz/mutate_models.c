@@ -1,9 +1,9 @@
-/* Damages every file of small targets and their drafters, in folders and as GGUF, many times in one process, and runs
- * them.
+/* Damages every file of small targets and their drafters many times in one process, and runs the results. The models
+ * are folders and GGUF files.
  *
  * In: the number of mutations per file (default 100) and a seed (default 1). Out: exit status 0 if every damaged model
  * was either opened and run, or refused with one clear line. A crash, a hang, a sanitizer's report or a bad error line
- * is a failure. Build it with -fsanitize=address,undefined. */
+ * is a failure. Must be built with -fsanitize=address,undefined. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 #define DFLASH    "tests/data/dflash/"
 #define FILES_MAX 16
 
-/* A folder with a target and a drafter, whose copy is damaged. */
+/* A folder with a target and a drafter. A copy of the folder is damaged. */
 typedef struct subject {
     const char *folder;
-    const char *target, *drafter; /* "": the folder itself; drafter NULL: the target's own MTP layer */
+    const char *target, *drafter; /* "" means the folder; drafter NULL means the target's own MTP layer */
     const char *files[FILES_MAX];
-    const char *mmproj; /* the file of the target's vision encoder; NULL: there is none */
+    const char *mmproj; /* the file of the target's vision encoder, or NULL if there is none */
 } subject;
 
 static const subject subjects[] = {
@@ -65,7 +65,7 @@ static const subject subjects[] = {
     {DFLASH "v2-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
     {DFLASH "dspark-qwen3", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},
     {DFLASH "dspark-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
-    /* a small model as drafter for another model */
+    /* a small model that drafts for another model */
     {"tests/data", "models/llama", "llama/q4_0.gguf", {"llama/q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"mmproj-bf16.gguf"}, "mmproj-bf16.gguf"},
@@ -76,7 +76,7 @@ static const subject subjects[] = {
      NULL},
 };
 
-/* If the model reads pictures, runs a prompt with the folder's picture. */
+/* If the model reads pictures, runs a prompt that has the folder's picture. */
 static void run_picture(const fr_model *model, const fr_drafter *drafter, const char *folder,
                         const fr_options *options) {
     char path[512];
@@ -114,7 +114,7 @@ static void run_session(const fr_model *model, const fr_drafter *drafter, const 
         fr_free(encoded);
 }
 
-/* Opens the target and the drafter as a user would. If that succeeds, runs them. */
+/* Opens the target and the drafter as a user would. If both open, runs them. */
 static void use(const subject *who, const char *folder, fr_options *options) {
     char target[512], assistant[512], mmproj[512];
     fr_model *model;
@@ -131,7 +131,7 @@ static void use(const subject *who, const char *folder, fr_options *options) {
     fr_model_close(model);
 }
 
-/* Copies the fixture as links, so that only damaged files are written. */
+/* Copies the fixture's folder as links. So only the damaged files are written. */
 static void copy_folder(const char *source, const char *folder) {
     char command[1024];
     snprintf(command, sizeof command, "rm -rf '%s' && cp -rs \"$(realpath '%s')\" '%s'", folder, source, folder);
@@ -177,7 +177,8 @@ static fr_status pack(const char *from, FILE *out) {
     return fr_lab_pack(from, NULL, out);
 }
 
-/* Writes a packed target and a packed assistant with centroids, as forerun pack does. */
+/* Writes a packed target and a packed assistant with centroids, as `forerun pack` does. An assistant is a drafter of
+ * Gemma 4. */
 static void make_packed(const char *folder) {
     static const char *const names[][2] = {{"target.gguf", MODELS "gemma4-e"},
                                            {"drafter.gguf", MODELS "gemma4-e/assistant"}};

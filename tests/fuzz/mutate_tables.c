@@ -1,11 +1,11 @@
-/* Changes single entries of model files and opens the result, many times in one process. The entries are those of
- * tensors, the keys of config.json and the keys of GGUF metadata, of a model of each family. The lists below have the
- * ways in which each is changed.
+/* Changes single entries of model files and opens the result, many times in one process. An entry is that of a tensor,
+ * a key of config.json, or a key of GGUF's metadata. There is a model of each family. The lists below have the changes
+ * that are tried.
  *
- * In: about how many changes of each kind to make per file (default 30, chosen at random from all) and a seed (default
- * 1). Out: exit status 0 if each changed model was either opened and run, where the change allows that, or refused. A
- * refusal must be one line that names the tensor or the key, with the exit status of bad input or of an unsupported
- * model. Build it with -fsanitize=address,undefined. */
+ * In: the approximate number of changes of each kind per file (default 30, chosen at random from all changes) and a
+ * seed (default 1). Out: exit status 0 if every changed model was either refused or, where the change allows it, opened
+ * and run. A refusal must be one line that names the tensor or the key, with the exit status of bad input or of an
+ * unsupported model. Must be built with -fsanitize=address,undefined. */
 #include <fnmatch.h>
 #include <jansson.h>
 
@@ -21,20 +21,20 @@
 #define QWEN35   "tests/data/qwen35"
 #define DFLASH   "tests/data/dflash/"
 
-/* If an MTP layer has no norm of its own before the head, it uses the model's, so these tensors may be missing. */
+/* An MTP layer that lacks a norm before the head uses the model's norm. So these tensors may be missing. */
 #define MTP_NORM   "*@(shared_head|mtp).norm.weight"
 #define NEXTN_NORM "*.nextn.shared_head_norm"
 
-/* Mamba-2's vectors may have any shape in GGUF. */
+/* In GGUF the vectors of Mamba-2 may have any shape. */
 #define IN_ROWS "@(output.weight|*.ssm_@(a|d|norm.weight))"
 
-/* A folder with a target and perhaps a drafter, and the file in it that is changed. */
+/* A folder with a target and sometimes a drafter, and the file of the folder that is changed. */
 typedef struct subject {
     const char *folder;
-    const char *target, *drafter; /* "": the folder itself; drafter NULL: the target's own MTP layer, if it has one */
-    const char *mmproj;           /* the file of the vision encoder; NULL: there is none */
+    const char *target, *drafter; /* "" means the folder; drafter NULL means the target's MTP layer, if any */
+    const char *mmproj;           /* the file of the vision encoder, or NULL if there is none */
     const char *file;
-    const char *loose; /* an fnmatch pattern of tensors that may be missing or are not read */
+    const char *loose; /* fnmatch pattern of tensors that may be missing or are never read */
 } subject;
 
 static const subject subjects[] = {
@@ -138,8 +138,8 @@ static const subject subjects[] = {
     {DFLASH "dspark-dense-qwen3", "", "drafter", NULL, "drafter/config.json", ""},
 };
 
-/* The state of a run. `folder` has links to the subject's files. The one file that is changed is `file`, a file in
- * memory. */
+/* The state of a run. `folder` has links to the subject's files. The link of the changed file leads to `file`, a file
+ * in memory. */
 typedef struct bench {
     const subject *who;
     const char *folder;
@@ -160,7 +160,8 @@ static void run(const fr_model *model, const fr_drafter *drafter, const fr_optio
     fr_session_close(session);
 }
 
-/* Opens and runs the model as a user would. If the drafter is refused, its status is returned. */
+/* Opens and runs the model as a user would. Returns the status of the first part that is refused, the model or the
+ * drafter. */
 static fr_status open_and_run(const bench *b) {
     char path[512];
     fr_model *model;
@@ -179,8 +180,8 @@ static fr_status open_and_run(const bench *b) {
     return status;
 }
 
-/* An error line must have one of these names. Usually it is that of the changed tensor or key. If numbers contradict
- * each other, the line may instead name another key, the tensor that doesn't fit, or what the number counts. */
+/* An error line must contain one of these names. Usually it names the changed tensor or key. If two numbers contradict
+ * each other, it may name another key, the tensor that does not fit, or the thing that a number counts. */
 typedef struct names {
     const char *at[512];
     size_t count;
@@ -213,7 +214,7 @@ static void judge(bench *b, const char *change, bool may_open, const names *all)
     printf("%s/%s: %s: %s: %s\n", b->who->folder, b->who->file, change, fault, status == FR_OK ? "" : line);
 }
 
-/* Returns true if this change is to be made. Chooses about `count` of `total` changes at random. */
+/* Returns true if this change is to be made. Over `total` calls, it returns true about `count` times, at random. */
 static bool drawn(size_t count, size_t total) {
     return count >= total || draw(total) < count;
 }
@@ -226,7 +227,7 @@ typedef enum damage {
     TWICE,
     EXTRA,
     OTHER_LAYER,
-    HUGE_LAYER, /* a layer's number needs more than 64 bits */
+    HUGE_LAYER, /* a layer's number that does not fit in 64 bits */
     OTHER_SHAPE,
     HUGE_SHAPE,
     NO_SHAPE,
@@ -242,8 +243,8 @@ static const char *const damage_names[DAMAGES] = {
     "another shape", "a huge shape", "no shape", "more dimensions", "another type",     "no type",
     "other data"};
 
-/* Returns the position of the layer's number in a name ("layers.7." or "blk.7."), or NULL if the name is not that of a
- * layer. */
+/* Returns the position of the layer's number in a name ("layers.7." or "blk.7."). Returns NULL if the name has no
+ * layer's number. */
 static char *number_in(char *name) {
     char *at = strstr(name, "layers.");
     if (at) return at + strlen("layers.");
@@ -272,7 +273,7 @@ static bool reshape(table_tensor *tensor) {
     return true;
 }
 
-/* Gives the tensor another type with the same number of bytes; in GGUF, another block type. */
+/* Gives the tensor another type with the same number of bytes. In GGUF the new type is any other one. */
 static void retype(table_tensor *tensor, bool gguf) {
     static const char *const published[][2] = {{"BF16", "I16"}, {"F16", "U16"}, {"F32", "I32"}, {"I64", "F64"},
                                                {"I32", "F32"},  {"F64", "I64"}, {"U8", "I8"},   {"F8_E4M3", "I8"}};
@@ -289,7 +290,7 @@ static void append(char *name, size_t size, const char *more) {
     snprintf(name + length, size - length, "%s", more);
 }
 
-/* Adds a copy of entry `index` at the end, under the same name or another; the copy has no data. */
+/* Adds a copy of entry `index` at the end. If `renamed` is true, the copy gets another name. The copy has no data. */
 static void add(model_table *t, size_t index, bool renamed) {
     table_tensor *added = &t->tensors[t->tensor_count++];
     *added = t->tensors[index];
@@ -333,7 +334,7 @@ static bool apply_shape(model_table *t, damage how, size_t index) {
     }
 }
 
-/* Changes a tensor's entry. The error line may give the tensor's old or its new name. */
+/* Changes a tensor's entry. The error line may contain the tensor's old name or its new name. */
 static void change_tensor(bench *b, const model_table *table, damage how, size_t index) {
     model_table t = table_copy(table);
     char change[512];
@@ -342,7 +343,7 @@ static void change_tensor(bench *b, const model_table *table, damage how, size_t
         names all = {0};
         add_name(&all, was);
         if (how != MISSING) add_name(&all, t.tensors[how == EXTRA ? t.tensor_count - 1 : index].name);
-        /* If a layer has one bias, it must have all biases. So the error may name another bias. */
+        /* If a layer has one bias, it must have all of them. So the error may name another bias. */
         if (strstr(was, ".bias")) add_name(&all, ".bias");
         blob file = table_write(&t);
         fuzz_file_write(&b->file, file.bytes, file.size, NULL, 0);
@@ -391,7 +392,7 @@ static const gguf_value gguf_values[] = {
 };
 enum { GGUF_VALUES = sizeof gguf_values / sizeof *gguf_values, GGUF_CHANGES = GGUF_VALUES + 3 };
 
-/* Adds the words that error lines use instead of keys if numbers contradict each other. */
+/* If numbers contradict each other, error lines use these words instead of a key. Adds the words to the list. */
 static void add_counted(names *all) {
     static const char *const counted[] = {"tensor ",
                                           "attention heads",
@@ -488,8 +489,7 @@ static const char *const json_values[] = {
 };
 enum { JSON_VALUES = sizeof json_values / sizeof *json_values };
 
-/* Values for the kind of rotary positions. Some families know some of them. A kind that a family doesn't know must be
- * refused. */
+/* Values for the kind of rotary positions. Each family accepts some of them and must refuse the others. */
 static const char *const ropes[] = {
     "5",
     "[]",
@@ -513,7 +513,7 @@ static const char *const ropes[] = {
 };
 enum { ROPES = sizeof ropes / sizeof *ropes };
 
-/* Counts all members below `root`, in the order in which change_member walks through them. */
+/* Counts all members inside `root`, in the order in which change_member visits them. */
 static size_t count_members(const json_t *root) {
     size_t count = 0, i;
     const char *key;
@@ -524,8 +524,9 @@ static size_t count_members(const json_t *root) {
     return count;
 }
 
-/* Replaces one member by `value`; NULL removes it. *left is its number in a walk through all members, and counts down.
- * Returns the key of the member, or for an element of an array the key of the array. */
+/* Replaces one member by `value`. If `value` is NULL, removes the member. *left is the member's number in the order of
+ * the visit; it is decreased at each visited member. Returns the member's key. For an element of an array, returns the
+ * array's key. */
 static const char *change_member(json_t *root, const char *below, size_t *left, json_t *value) {
     const char *key, *found = NULL;
     json_t *member;
@@ -568,8 +569,8 @@ static void add_keys(names *all, const json_t *root) {
     }
 }
 
-/* Opens the model with a changed config.json. The model may be refused, with a line that names the change, or
- * accepted, because a key that is not read may have any value. */
+/* Opens the model with a changed config.json. The model may be refused with a line that names the change. It may also
+ * be accepted, because a key that is not read may have any value. */
 static void try_config(bench *b, const json_t *original, const json_t *changed, const char *change) {
     names all = {0};
     char *text = json_dumps(changed, 0);
@@ -598,7 +599,7 @@ static void change_config(bench *b, const json_t *config, size_t count) {
     }
 }
 
-/* Changes the keys of rotary positions, in the configuration or in that of its text model. */
+/* Changes the keys of rotary positions, in the outer configuration or in that of the text model. */
 static void change_ropes(bench *b, const json_t *config, size_t count) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     for (size_t i = 0; i < 4 * ROPES; i++) {
@@ -617,7 +618,7 @@ static void change_ropes(bench *b, const json_t *config, size_t count) {
 
 /* --------------------------------------------------------------------------------------------------------- subjects */
 
-/* Makes a folder of links to the files; the link of the changed file goes to a file in memory. */
+/* Makes a folder of links to the subject's files. Only the link of the changed file leads to a file in memory. */
 static void make_folder(const subject *who, const char *folder, const fuzz_file *file) {
     char command[1024];
     snprintf(command, sizeof command,

@@ -1,6 +1,7 @@
-/* Damages files, in the same way for the same seed; shared by the mutate_ programs.
+/* Damages files. The same seed gives the same damage. All mutate_ programs use these functions.
  *
- * In: a file's bytes. Out: damaged bytes; whether a run with them ended in a refusal with a proper error line. */
+ * In: the bytes of a file. Out: the damaged bytes. A check also tells whether a run with them was refused with a proper
+ * error line. */
 #ifndef FR_TESTS_FUZZ_MUTATION_H
 #define FR_TESTS_FUZZ_MUTATION_H
 
@@ -51,8 +52,8 @@ static inline void write_blob(const char *path, const blob *b) {
     if (!file || fwrite(b->bytes, 1, b->size, file) != b->size || fclose(file) != 0) die("can't write", path);
 }
 
-/* Returns a position to damage. Mostly it is near the beginning, where text and lengths are, because most of a weights
- * file is numbers. */
+/* Returns a position to damage. Usually it is near the file's beginning, because text and lengths are there. The rest
+ * of a weights file is mostly numbers. */
 static inline size_t place(const blob *b) {
     size_t head = b->size < 16384 ? b->size : 16384;
     return draw(draw(4) ? head : b->size);
@@ -68,7 +69,7 @@ static inline void overwrite_number(blob *b) {
     if (at + length < b->size) memcpy(b->bytes + at, number, length);
 }
 
-/* Overwrites the word at a random position with a value that is bad for a length, an offset or a count. */
+/* Overwrites the word at a random position with a number that is unsuitable as a length, an offset or a count. */
 static inline void overwrite_word(blob *b) {
     static const uint64_t words[] = {0,
                                      1,
@@ -131,13 +132,13 @@ static inline void mutate(blob *b) {
     }
 }
 
-/* Returns true if the text is one line or two, none of them empty. */
+/* Returns true if the text consists of one or two lines and no line is empty. */
 static inline bool are_lines(const char *text) {
     const char *end = strchr(text, '\n');
     return *text && end != text && (!end || (end[1] && !strchr(end + 1, '\n')));
 }
 
-/* Returns true if a call was refused. Then also checks that the error is one line or two. */
+/* Returns true if a call was refused. In this case also checks that the error consists of one or two lines. */
 static inline bool refused(fr_status status) {
     const char *line = fr_last_error();
     if (status == FR_OK) return false;

@@ -1,6 +1,6 @@
-/* Corrects the checksums of a damaged PNG, because wrong ones would hide most damage.
+/* Corrects the checksums of a damaged PNG. Wrong checksums would hide most damage, because readers would stop at them.
  *
- * In: the bytes of a PNG, damaged or not. Out: the same bytes with a right checksum in each complete chunk. */
+ * In: the bytes of a PNG, damaged or not. Out: the same bytes with a correct checksum in each complete chunk. */
 #ifndef FR_TESTS_FUZZ_PNG_H
 #define FR_TESTS_FUZZ_PNG_H
 

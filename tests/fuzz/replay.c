@@ -1,14 +1,14 @@
-/* The main function of libFuzzer's targets in builds without libFuzzer: it runs stored inputs and some mutations of
- * each.
+/* The main function of libFuzzer's targets in builds without libFuzzer. It runs stored inputs and some mutations of
+ * each input.
  *
- * In: the number of mutations of each file, which are the same every time, then folders of inputs. Out: a line with
- * how many inputs were run. The exit status is 1 if there was no input, or if the target rejected all inputs before
- * their end. Errors in the code are found by the sanitizers, which end the program. */
+ * In: the number of mutations of each file, and then folders of inputs. The mutations are the same in every run. Out: a
+ * line with the number of inputs that were run. The exit status is 1 if there was no input, or if the target read no
+ * input to its end. If the code has an error, a sanitizer finds it and ends the program. */
 #include <dirent.h>
 
 #include "tests/fuzz/harness.h"
 
-/* Runs an input from memory of exactly its size, so that a sanitizer reports any read past its end. */
+/* Runs an input in an allocation of exactly its size, so that a sanitizer reports any read past its end. */
 static void run(const blob *input) {
     uint8_t *bytes = malloc(input->size ? input->size : 1);
     if (!bytes) die("no memory for", "an input");

@@ -1,6 +1,6 @@
-/* Tests that a body gives the same result as a line of a batch and as a request to a server: the same choices, byte
- * for byte, and the same token counts. Some bodies ask for several choices ("n", "best_of"), and some have members
- * that only /v1/completions has ("echo", "suffix"). */
+/* The same body is run as a line of a batch and as a request to a server. The choices must be the same, byte for byte,
+ * and so must the token counts. Some bodies ask for several choices ("n", "best_of"). Others have members that only
+ * /v1/completions has ("echo", "suffix"). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tests/support/suite.h"
 
 #define OLD    "\"prompt\": \"The river in winter\", \"max_tokens\": 12"
-/* All sampling settings are given, because the server's defaults differ from a batch's. */
+/* All sampling settings are given, because the defaults of serve and batch differ. */
 #define DRAWN  "\"temperature\": 1.1, \"top_k\": 30, \"top_p\": 0.9, \"min_p\": 0.01"
 #define GREEDY "\"temperature\": 0"
 #define HI     "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 9"
@@ -88,7 +88,7 @@ static size_t count_of(const json_t *body, const char *key) {
     return (size_t)json_integer_value(fr_json_get(fr_json_get(body, "usage"), key));
 }
 
-/* The batch runs all lines at once, or one after the other. Both must give what the server answers. */
+/* The batch runs all lines at once, or one after the other. In both cases its answers must be those of the server. */
 START_TEST(lines_say_what_requests_say) {
     make_model();
     char *lines = lines_of_all();
@@ -122,7 +122,7 @@ START_TEST(lines_say_what_requests_say) {
 }
 END_TEST
 
-/* Bodies that can't be answered, each with a part of the reason that batch and serve must give. */
+/* Bodies that can't be answered. `says` is a part of the reason that batch and serve must give. */
 static const struct {
     const char *path, *body;
     int status;
@@ -154,7 +154,7 @@ static const struct {
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
-/* batch and serve must refuse each of these bodies with the same status and in the same words. */
+/* batch and serve must refuse each of these bodies with the same status and the same words. */
 START_TEST(what_one_refuses_the_other_does) {
     char *lines = NULL;
     size_t length = 0;

@@ -1,5 +1,5 @@
-/* Tests the verb batch. Its ids and texts must be those that generate gives for each line alone, whatever -np and the
- * other lines are. */
+/* Tests the verb batch. Its ids and texts must be those that generate gives for each line alone. They must not depend
+ * on -np or on the other lines. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static json_t *answers_of(const fr_command *c) {
     return all;
 }
 
-/* Lines of a batch, and the options of generate that ask for the same. */
+/* Lines of a batch, and the options of generate that request the same. */
 static const struct {
     const char *line, *options;
 } lines[] = {
@@ -169,7 +169,8 @@ START_TEST(ids_come_back_as_they_were_written) {
 }
 END_TEST
 
-/* With a seed of -1 a seed is drawn and printed, so that the text can be repeated. */
+/* If the seed of a line is -1, a random seed is chosen. The answer must contain it, so that the text can be generated
+ * again. */
 START_TEST(a_drawn_seed_is_told) {
     fr_command c =
         fr_command_feed("{\"prompt\": \"The\", \"seed\": -1, \"temp\": 1.5, \"n\": 9}\n", "batch " TARGET "-f - -o -");
@@ -186,8 +187,8 @@ START_TEST(a_drawn_seed_is_told) {
 }
 END_TEST
 
-/* Templates silently leave out pictures that they can't show, so batch must refuse pictures in three cases: the model
- * doesn't read pictures, the line names no files for them, or the template has no place for them. */
+/* A template silently leaves out pictures that it can't show. So batch must refuse pictures in three cases: the model
+ * does not read pictures, the line names no files for them, or the template has no place for them. */
 #define SHOWS(parts) "\"messages\": [{\"role\": \"user\", \"content\": [" parts "]}], \"n\": 1}\n"
 #define SAYS         "{\"type\": \"text\", \"text\": \"Read:\"}"
 
@@ -223,7 +224,7 @@ START_TEST(pictures_that_nobody_would_see) {
 }
 END_TEST
 
-/* Bans all tokens but one, in both formats of a line. So the text can consist of that token only. */
+/* Bans all tokens except one, in both formats of a line. So the text can only consist of this token. */
 START_TEST(bans_may_be_many) {
     char *bans, *input;
     size_t length;
@@ -254,8 +255,8 @@ START_TEST(bans_may_be_many) {
 }
 END_TEST
 
-/* OpenAI's clients, and programs that write tables as JSON, write null for a member that is not set. OpenAI's schema
- * allows that, so null must mean that the member is absent. */
+/* OpenAI's clients write null for a member that is not set, and so do programs that write tables as JSON. OpenAI's
+ * schema allows this. So null must mean that the member is missing. */
 START_TEST(a_member_that_is_null_is_not_there) {
     static const char *const own[] = {"id",       "ids",    "messages",       "seed",     "stop",        "ignore_eos",
                                       "logprobs", "images", "tools",          "grammar",  "json_schema", "regex",
@@ -301,7 +302,7 @@ START_TEST(a_member_that_is_null_is_not_there) {
 }
 END_TEST
 
-/* Each of these lines must be answered with an error that says why. The other lines are run. */
+/* Each of these lines must be answered with an error that gives the reason. All other lines must be run. */
 START_TEST(lines_that_can_not_be_run) {
     static const struct {
         const char *line, *error;
@@ -357,7 +358,7 @@ START_TEST(lines_that_can_not_be_run) {
 }
 END_TEST
 
-/* A full disk or a crash can leave zero bytes in a file. There must be an answer for each line all the same. */
+/* A full disk or a crash can leave zero bytes in a file. There must still be one answer for each line. */
 START_TEST(bytes_that_are_no_text_are_a_line) {
     static const char input[] = "\0\0\0\n \0\r\n{\"ids\": [2], \"n\": 1}\n\0";
     fr_command c = fr_command_run_bytes("batch " TARGET "-f - -o -", input, sizeof input - 1);
@@ -371,8 +372,8 @@ START_TEST(bytes_that_are_no_text_are_a_line) {
 }
 END_TEST
 
-/* There are pages for one long text only. So lines wait for each other and start again, which must not change their
- * texts. */
+/* There are only pages for one long text. So lines have to wait for each other and start again. This must not change
+ * their texts. */
 START_TEST(lines_wait_for_pages) {
     char input[4096], options[128];
     size_t at = 0;
@@ -427,8 +428,8 @@ static void check_line_of(const json_t *answers, size_t line, const char *stop, 
     ck_assert_uint_eq(json_array_size(json_object_get(answer, "ids")), ids);
 }
 
-/* The context has 4096 positions, as in generate, or as many as the longest line needs. If there is too little memory
- * for the longest line, only that line is refused. */
+/* The context has 4096 positions, as in generate. If the longest line needs more, the context has as many as this line
+ * needs. If there is too little memory for the longest line, only this line is refused. */
 START_TEST(the_context_is_the_longest_lines) {
     fr_changed_folder wide;
     char line[512], *input;
@@ -469,7 +470,8 @@ START_TEST(the_context_is_the_longest_lines) {
 }
 END_TEST
 
-/* Writes a tokenizer.json whose decoder removes a blank before the first token of a text, as Llama 2's does. */
+/* Writes a tokenizer.json whose decoder removes the space before the first token of a text, as Llama 2's decoder
+ * does. */
 static void write_stripping(const fr_changed_folder *folder, const char *from) {
     json_t *root = json_load_file(from, 0, NULL);
     json_t *strip = json_pack("{sssssisi}", "type", "Strip", "content", " ", "start", 1, "stop", 0);
@@ -480,7 +482,8 @@ static void write_stripping(const fr_changed_folder *folder, const char *from) {
     json_decref(root);
 }
 
-/* A text that continues a prompt keeps the blank before its first token. A reply begins without the blank. */
+/* A text that continues a prompt keeps the space before its first token. A reply in a chat begins without this
+ * space. */
 START_TEST(continued_texts_keep_their_blank) {
     static const char input[] =
         "{\"prompt\": \"The\", \"grammar\": \"root ::= \\\" a\\\"\"}\n"

@@ -1,6 +1,6 @@
-/* Tests the formats that batch reads and writes: OpenAI's, log-probabilities, a byte order mark, and lines named by
- * their numbers. The expected members are those of OpenAI's reference ("The request output object", "The chat
- * completion object", "The completion object"). */
+/* Tests the formats that batch reads and writes: OpenAI's formats, log-probabilities, a byte order mark, and errors
+ * that give the number of a line. The expected members are those of OpenAI's reference ("The request output object",
+ * "The chat completion object", "The completion object"). */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void check_members(const json_t *object, const char *const *names, size_t
     check_members(object, (const char *const[]){__VA_ARGS__}, \
                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
-/* Bodies, and the options of generate that ask for the same. */
+/* Bodies of requests, and the options of generate that request the same. */
 static const struct {
     const char *line, *options, *finish;
 } requests[] = {
@@ -114,7 +114,7 @@ START_TEST(openai_requests_say_what_generate_says) {
 }
 END_TEST
 
-/* Each line must be refused in an answer of its own, with the status that a server would give. */
+/* Each line must be refused in an answer of its own. The answer's status must be the one that a server would give. */
 static const struct {
     const char *line;
     int code;
@@ -199,7 +199,7 @@ START_TEST(a_prompt_that_is_too_long) {
 }
 END_TEST
 
-/* A prompt must show the tools, and with tool_choice "none" it must show none. */
+/* A prompt must describe the tools. With tool_choice "none" it must describe none of them. */
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
 START_TEST(tools_are_shown) {
@@ -222,7 +222,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- log-probs */
 
-/* Checks that the bytes of all tokens, joined, are the text. */
+/* Checks that the bytes of all tokens together are the bytes of the text. */
 static void check_texts(const json_t *logprobs, const char *text) {
     char joined[4096];
     size_t length = 0, i, b;
@@ -269,7 +269,7 @@ START_TEST(log_probabilities_have_texts) {
 }
 END_TEST
 
-/* A token that is only part of a character must have its exact bytes. Its text has U+FFFD in their place. */
+/* If a token is only a part of a character, its "bytes" must be exact. Its text has U+FFFD instead of them. */
 START_TEST(part_of_a_character_has_bytes) {
     fr_command ids = fr_command_ok("tokenize -m tools/demo/target --no-bos -p '\xe2\x98\x83'");
     fr_command one = fr_command_ok("tokenize -m tools/demo/target --pieces --no-bos -p '\xe2\x98\x83'");
@@ -302,8 +302,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ lines */
 
-/* Errors must name lines by the numbers of an editor, which counts blank ones too. A byte order mark is not part of
- * the first line. */
+/* Errors must give the number of a line as an editor shows it, where blank lines count too. A byte order mark is not
+ * part of the first line. */
 START_TEST(errors_name_their_lines) {
     char path[] = "/tmp/forerun-lines-XXXXXX", says[128];
     static const char input[] = "\xef\xbb\xbf{\"prompt\": \"x\", \"n\": 1}\n\n \nnonsense\n"

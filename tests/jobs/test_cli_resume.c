@@ -1,5 +1,5 @@
-/* Tests batch --resume. Answers that the output file already has are kept unchanged, and only the other lines are
- * run. */
+/* Tests batch --resume. Answers that are already in the output file must be kept unchanged, and only the other lines
+ * must be run. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>
@@ -16,7 +16,8 @@
 
 #define BATCH "batch " DEMO "--quiet -n 9 -f %s -o %s "
 
-/* Lines of a batch in both formats. One can't be run, and some have ids that no number type of C can hold. */
+/* Lines of a batch in both formats. One of them can't be run. Some have an id that does not fit in any number type of
+ * C. */
 static const char *const asked[] = {
     "{\"id\": 1.10, \"prompt\": \"The\"}",
     "{\"id\": \"b\", \"prompt\": \"def\"}",
@@ -50,7 +51,7 @@ static void write_file(const char *path, const char *bytes) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Returns the file's bytes; the caller frees them. */
+/* Returns the bytes of the file. The caller frees them. */
 static char *read_file(const char *path) {
     char *bytes = NULL;
     size_t size = 0;
@@ -67,7 +68,7 @@ static void write_input(void) {
     fclose(file);
 }
 
-/* Splits a text in place into lines, and returns their number. The lines point into the text. */
+/* Splits a text into lines and returns their number. The lines point into the text, whose line ends are overwritten. */
 static size_t split(char *text, char **lines, size_t most) {
     size_t count = 0;
     for (char *end; count < most && (end = strchr(text, '\n')); text = end + 1) {
@@ -96,8 +97,8 @@ static void check_same(const char *got, const char *expected, size_t line) {
     json_decref(b);
 }
 
-/* Output files that an earlier run has left. In `left`, a digit stands for the answer to the line of that number,
- * counted from 1. Other characters stand for themselves. */
+/* Output files that an earlier run has left. A digit in `left` means the answer to the line with this number, counted
+ * from 1. Any other character means itself. */
 #define CUT "{\"id\":\"b\",\"ids\":[4],\"text\":\"MARK\",\"stop\":\"interrupt\"}\n"
 #define CANCELLED                                                                        \
     "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":" \
@@ -106,7 +107,7 @@ static void check_same(const char *got, const char *expected, size_t line) {
 
 static const struct {
     const char *left;
-    const char *marked; /* a character per line of the batch; # means that the answer that was left must be kept */
+    const char *marked; /* one character per line of the batch; # means that its answer must be kept */
 } ways[] = {
     {"", "......"},
     {"12", "##...."},
@@ -118,8 +119,8 @@ static const struct {
     {"12" FAILED "456", "##.###"},
 };
 
-/* Writes the output file as an earlier run left it. The answers in it get a mark, so that kept ones can be
- * recognized. */
+/* Writes the output file as an earlier run has left it. The answers in it contain a mark, by which the test recognizes
+ * answers that were kept. */
 static void write_left(const char *left, char **whole) {
     FILE *file = fopen(out, "w");
     while (*left) {
@@ -211,8 +212,8 @@ START_TEST(places_that_hold_no_answers) {
 }
 END_TEST
 
-/* Writes three short lines and three lines of n ids. In the first run, n is so large that they still run when the
- * signal comes. */
+/* Writes three short lines and three lines with n ids each. In the first run n is so large that these three are still
+ * running when the signal comes. */
 static void write_rest(int n) {
     FILE *file = fopen(in, "w");
     for (int i = 0; i < 6; i++)
@@ -220,7 +221,7 @@ static void write_rest(int n) {
     fclose(file);
 }
 
-/* Starts a command and waits until the output file has this size; 0: until it is not empty. */
+/* Starts a command and waits until the output file has this size. If `size` is 0, waits until the file is not empty. */
 static pid_t start_and_await(FILE *err, const char *options, off_t size) {
     char line[512];
     struct stat info;
@@ -263,8 +264,8 @@ START_TEST(an_interrupted_batch_goes_on) {
 }
 END_TEST
 
-/* An output file with answers to the first and the third of four lines, which an earlier run has left. The second line
- * was not run yet. */
+/* Parts of an output file that an earlier run has left. It has answers to the first and the third of four lines. The
+ * second line has not been run yet. */
 #define FIRST   "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}"
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 #define THIRD   "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}"
@@ -276,7 +277,7 @@ static void write_four(int n) {
     fclose(file);
 }
 
-/* The resumed run is interrupted too. It must still keep the answers to lines after the one that was running. */
+/* The resumed run is interrupted too. It must still keep the answers to lines after the line that was running. */
 START_TEST(answers_behind_are_kept_again) {
     char *got[3];
     FILE *err = tmpfile();
@@ -297,8 +298,8 @@ START_TEST(answers_behind_are_kept_again) {
 }
 END_TEST
 
-/* The command is killed twice while it runs its second line. The second time, the file already has an incomplete
- * answer. */
+/* The command is killed twice while it runs its second line. When it is killed the second time, the file already has an
+ * incomplete answer. */
 START_TEST(a_killed_batch_has_answers_behind) {
     char *got[4], *whole[4];
     struct stat info;
@@ -352,7 +353,7 @@ static fr_command run_with_little_room(const char *line) {
     return c;
 }
 
-/* The answer is longer than there is room on the disk, so a write fails in the middle of it. */
+/* The answer is longer than the space on the disk, so a write fails in the middle of the answer. */
 START_TEST(a_full_disk_is_told_of) {
     char line[512];
     write_file(in, "{\"prompt\": \"The\", \"n\": 400, \"ignore_eos\": true}\n");
@@ -366,7 +367,7 @@ START_TEST(a_full_disk_is_told_of) {
 }
 END_TEST
 
-/* Without --resume the whole batch runs again, although the output file has answers to the same lines. */
+/* Without --resume the whole batch must run again, even if the output file has answers to the same lines. */
 START_TEST(a_new_batch_has_nothing_before) {
     char *got[4];
     write_four(4);
@@ -387,8 +388,8 @@ START_TEST(a_new_batch_has_nothing_before) {
 }
 END_TEST
 
-/* --resume makes a copy of the output file. A file of another program may have the copy's name; it must be neither
- * read nor lost. */
+/* --resume makes a copy of the output file. If another program's file already has the name of the copy, this file must
+ * be neither read nor lost. */
 START_TEST(a_copy_of_that_name_stays) {
     static const char left[] = FIRST "\n{\"id\":1,\"error\":\"MARK\"}\n" THIRD "\n";
     char line[512];

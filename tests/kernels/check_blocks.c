@@ -1,16 +1,18 @@
-/* Checks every kernel of block-quantized weights and of grouped codes, with every instruction set of this machine,
- * against the scalar definition, bit for bit. Also checks that definition against sums over the blocks of the file,
- * and packing and unpacking.
+/* Checks the kernels of block-quantized weights and of grouped codes. Every build (a kernel for one instruction set of
+ * this machine) must give the same bits as the scalar definition. The definition is compared with sums over the blocks
+ * of the file. Packing and unpacking are checked too.
  *
  *     check_blocks [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  *
- * The lists are block_kernels.def, grouped_kernels.def and amx_kernels.def: a kernel with a line there is checked (and
- * timed, by bench/kernels.c). The plain scalar build gives the expected bits, and every other build must give the same.
- * Any NaN equals any other, and with --either-zero, for valgrind, -0 equals 0; check_kernels.c says why.
  *
- * Arrays end where an inaccessible page begins, or begin where one ends. So a kernel that reads or writes one byte
- * outside its arrays gets a signal, whose handler prints the kernel's name. One case in N runs, chosen by the seed;
- * tests/support/brief.h gives the default. Prints one line per kernel; the exit status is 1 if any differs. */
+ * The lists of kernels are block_kernels.def, grouped_kernels.def and amx_kernels.def. A kernel with a line in one of
+ * them is checked here and timed by bench/kernels.c. Any NaN is equal to any other NaN. With --either-zero, for
+ * valgrind, -0 is equal to 0; check_kernels.c gives the reasons.
+ *
+ * Each array ends where an inaccessible page begins, or begins where one ends. So if a kernel reads or writes one byte
+ * outside its arrays, a signal comes, whose handler prints the kernel's name. One case in N is run, chosen by the seed;
+ * tests/support/brief.h gives the default of N. The program prints one line per kernel. The exit status is 1 if any
+ * kernel gives other bits. */
 /* suite: neon */
 #include "kernels/amx_kernels.h"
 #include "kernels/cpu.h"
@@ -28,10 +30,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernels that are checked if --filter gives no others. */
+/* The kernels that are checked if the option --filter is not given. */
 #ifndef FR_CHECK_FILTER
 #define FR_CHECK_FILTER  ""
-#define FR_CHECK_SPARSER 1 /* one case in FR_CHECK_SPARSER * fr_test_one_in() is run */
+#define FR_CHECK_SPARSER 1 /* one case in FR_CHECK_SPARSER * fr_test_one_in() runs */
 #endif
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -40,11 +42,11 @@ typedef void any_fn(void);
 
 enum { BUILDS_MAX = 8, RUN = 32, UNTOUCHED = -12345 };
 
-/* Indexes of the guarded memories in which the arrays of a case lie. */
+/* Numbers of the guarded allocations that hold the arrays of a case. */
 enum { WEIGHTS, ROWS, RESULT, EXPECTED, FILE_ROWS, VALUES, UNPACKED };
 
-/* An entry of the kernel table (fr_kernels): its definition, the builds to compare with it, and the results. A build
- * is the kernel for one instruction set. */
+/* An entry of the kernel table (fr_kernels), with its definition, its builds and their results. A build is the kernel
+ * for one instruction set. Each build is compared with the definition. */
 typedef struct operation {
     const struct kind *kind;
     size_t offset; /* offset of the entry in fr_kernels */
@@ -74,7 +76,7 @@ static bool left_out(void) {
 
 /* -------------------------------------------------------------------------------------------- running and comparing */
 
-static const char *running = "no kernel"; /* the kernel that the signal handler names */
+static const char *running = "no kernel"; /* the signal handler prints this kernel's name */
 static char shape[256];
 
 static void on_fault(int number) {
@@ -90,7 +92,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* Counts an error of a build. The build's first error is also printed. */
+/* Counts an error of a build. Prints the build's first error. */
 static void tell(struct build *build, size_t index, double got, double expected) {
     if (build->wrong++ == 0)
         printf("%s: value %zu is %a, not %a, at %s, --seed %llu\n", build->name, index, got, expected, shape,
@@ -105,7 +107,7 @@ static void compare(struct build *build, const float *got, const float *expected
     }
 }
 
-/* Returns the next build of an operation, and makes `running` its name. */
+/* Returns the next build of an operation. Sets `running` to the build's name. */
 static struct build *next_build(operation *op, struct build *build) {
     build = build ? build + 1 : op->builds;
     if (build == op->builds + op->count) return NULL;
@@ -168,7 +170,7 @@ typedef struct matmul_case {
     fr_qblock *x;
 } matmul_case;
 
-/* Makes the rows of a matrix as a file has them, and their packed tiles at a random alignment. */
+/* Makes the rows of a matrix as a file has them. Also makes their packed tiles, at a random alignment. */
 static void make_weights(matmul_case *c, fr_weight_mode mode) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
     size_t tile_bytes = FR_TILE_FEATURES * fr_packed_row_bytes(c->type, c->cols);
@@ -182,7 +184,8 @@ static void make_weights(matmul_case *c, fr_weight_mode mode) {
                      c->features - o < FR_TILE_FEATURES ? c->features - o : FR_TILE_FEATURES, c->cols);
 }
 
-/* Makes quantized rows. The bytes between two rows must not be read, so they are 0xff, which as a scale is NaN. */
+/* Makes quantized rows. A kernel must not read the bytes between two rows, so these are 0xff, which is NaN as a
+ * scale. */
 static void make_rows(matmul_case *c, fr_row_mode mode) {
     size_t count = (c->rows - 1) * c->x_stride + c->cols / RUN;
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);

@@ -43,8 +43,8 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* Makes the controller believe that drafts are mostly accepted, that most chains end early, and that rows are free up
- * to a number, which changes, and expensive beyond it. */
+/* Makes the controller believe three things: drafts are mostly accepted; most chains end early; and rows are free up to
+ * a random number and expensive beyond it. */
 static void tell_controller(fr_engine *engine) {
     fr_draft_depth *d = &engine->draft_depth;
     size_t cheap = CROWD + below(12);
@@ -97,7 +97,7 @@ static void write_ids(fr_session **sessions, size_t count, int32_t (*ids)[IDS], 
     }
 }
 
-/* Opens `count` sessions, with the prompts and seeds from number `first` on, and lets them generate. */
+/* Opens `count` sessions and lets them generate. Their prompts and seeds are those from number `first` on. */
 static void write_crowd(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t first,
                         size_t count, int32_t (*prompts)[PROMPT], int32_t (*ids)[IDS], size_t *cut, size_t *accepted) {
     fr_engine *engine;

@@ -1,5 +1,6 @@
-/* Tests the embeddings of texts. fr_session_embed is compared with transformers (tests/references/embeddings.py). A
- * model declares its pooling. Every way of computing an embedding must give the same bits. */
+/* Tests the embeddings of texts. The results of fr_session_embed are compared with transformers
+ * (tests/references/embeddings.py). A model's folder states its pooling. Every way of computing an embedding must give
+ * the same bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,8 +57,8 @@ static fr_options *settings(const char *isa, int threads, int chunk) {
     return options;
 }
 
-/* Fills values[POOLINGS][TEXTS][WIDTH] with embeddings, computed with this instruction set, these threads and this
- * chunk. */
+/* Fills values[POOLINGS][TEXTS][WIDTH] with embeddings. They are computed with this instruction set, number of threads
+ * and chunk. */
 static void embed_all(const char *isa, int threads, int chunk, float *values) {
     fr_model *model;
     fr_session *session;
@@ -105,7 +106,7 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* The pooling must be the one that the folder's 1_Pooling/config.json gives. */
+/* The engine must use the pooling that the folder's 1_Pooling/config.json states. */
 START_TEST(a_model_says_how_it_pools) {
     static const struct {
         const char *text;

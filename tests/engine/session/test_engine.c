@@ -1,6 +1,6 @@
-/* Tests the sessions of one engine. Each gives the ids that it gives alone, and the same bits of its logits, whatever
- * its neighbours are, in whatever order they are called, and whatever happens to them. The reference is a session
- * alone; other suites compare such sessions with transformers. */
+/* Tests the sessions of one engine. Each session must give the same ids and the same bits of its logits as it gives
+ * alone. This must hold whatever its neighbours are, in whatever order they are called, and whatever happens to them.
+ * The expected values come from a session that runs alone; other suites compare such sessions with transformers. */
 /* suite: threads alone */
 #include <check.h>
 #include <stdio.h>
@@ -44,8 +44,8 @@ static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
-/* Counts the holders of pages with recurrent states. The index of prefixes holds such pages too. The index does not
- * count, because it gives its pages up when others need them. */
+/* Returns the number of times that sessions hold pages with recurrent states. The prefix index holds such pages too.
+ * Its own holds are not counted, because the index gives its pages up when sessions need them. */
 static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     size_t holders = 0;
     for (size_t i = 0; i < prefixes->point_count; i++) {
@@ -55,7 +55,7 @@ static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     return holders;
 }
 
-/* Checks, after all sessions were closed, that every page is free or held by the cache alone. */
+/* Checks, after all sessions have been closed, that every page is free or held only by the prefix cache. */
 static void check_nobody_holds(const fr_engine *engine) {
     ck_assert_uint_eq(holders_of_states(&engine->prefixes), 0);
     fr_kv_use use = fr_kv_prefixes_use(&engine->prefixes, &engine->kv);
@@ -138,11 +138,11 @@ typedef struct talk {
     fr_session *session;
     int32_t prompt[LONGEST];
     size_t length, most, starts; /* starts: the round in which the session begins */
-    bool begun;                  /* true: the session has got the prompt */
+    bool begun;                  /* true: the session has been given the prompt */
     answer said, alone;
 } talk;
 
-/* Runs rounds until all sessions have generated their ids. Sessions begin and end in different rounds. */
+/* Runs rounds until all sessions have generated their ids. The sessions begin and end in different rounds. */
 static void converse(fr_engine *engine, talk *talks, size_t count) {
     static int32_t ids[MOST][FR_STEP_MAX];
     for (size_t turn = 0, left = count; left > 0; turn++) {
@@ -154,13 +154,13 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
             if (turn == t->starts && !t->begun) require(fr_session_put(t->session, t->prompt, t->length));
             if (turn < t->starts || t->said.count == t->most) continue;
             whose[n] = t;
-            first[n] = t->session->phase == FR_PHASE_PENDING; /* the first id is not chosen yet; other rows of the
-                                                               * round may overwrite its logits */
+            /* the first id has not been chosen yet; other rows of the round may overwrite its logits */
+            first[n] = t->session->phase == FR_PHASE_PENDING;
             rounds[n] = (fr_round){
                 .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
             n++;
         }
-        fr_engine_set_piece(engine, turn * 7 % CHUNK); /* another limit on prompt rows each round */
+        fr_engine_set_piece(engine, turn * 7 % CHUNK); /* a different limit of prompt rows in each round */
         require(fr_engine_step(engine, rounds, n));
         for (size_t i = 0; i < n; i++) {
             ck_assert_msg(rounds[i].status == FR_OK, "%s", rounds[i].error);
@@ -212,7 +212,7 @@ END_TEST
 
 enum { SESSIONS = 8 };
 
-/* A session in an engine, and a session alone that gets the same calls. */
+/* A session in an engine, and a session that runs alone and gets the same calls. */
 typedef struct twin {
     fr_session *in, *alone;
     fr_options *options;
@@ -223,7 +223,7 @@ typedef struct world {
     fr_engine *engine;
     twin twins[SESSIONS];
     char file[64];
-    int32_t texts[2][180]; /* two texts whose beginnings many prompts share */
+    int32_t texts[2][180]; /* two texts; many prompts begin with a part of one of them */
     size_t calls[13];
 } world;
 
@@ -272,8 +272,8 @@ static void step_alone(const twin *t, size_t count, int32_t *ids) {
         require(fr_session_step(t->alone, ids + made, fr_smaller(FR_STEP_MAX, count - made), &got, &accepted));
 }
 
-/* Lets some of the sessions generate together in rounds. Between rounds, some of them are asked to draft in
- * advance. */
+/* Lets some of the sessions generate together in rounds. Between rounds the test asks some of these sessions for drafts
+ * in advance. */
 static void rounds(world *w) {
     static int32_t ids[SESSIONS][64], alone[64];
     size_t want[SESSIONS], made[SESSIONS] = {0}, left = 0;
@@ -315,7 +315,7 @@ static void cut(twin *t) {
     require(fr_session_truncate(t->alone, length));
 }
 
-/* Forks the session in the engine. The fork's reference is a session alone that gets the same ids as a prompt. */
+/* Forks the session in the engine. The fork is compared with a session alone whose prompt is the fork's text. */
 static void fork_twin(world *w, size_t from, size_t to) {
     const twin *t = &w->twins[from];
     twin *f = &w->twins[to];
@@ -326,8 +326,8 @@ static void fork_twin(world *w, size_t from, size_t to) {
     if (t->in->length) require(fr_session_set_prompt(f->alone, t->in->ids, t->in->length));
 }
 
-/* Cancels a step before it runs anything. The session must then continue as if nothing had happened. Does nothing if
- * the step would need no forward pass, because such a step would not be aborted. */
+/* Cancels a step before it runs anything. The session must then continue as without the cancelled step. If the step
+ * would need no forward pass, it could not be aborted, so the function does nothing. */
 static void cancel(const world *w, twin *t) {
     bool rests = t->in->phase == FR_PHASE_PREDICTED || t->in->ended || t->in->length == t->in->context;
     if (rests && t->in->phase != FR_PHASE_PENDING) return;
@@ -340,8 +340,8 @@ static void cancel(const world *w, twin *t) {
     ck_assert_uint_eq(round.count, 0);
 }
 
-/* Saves both sessions of twin `t` and restores them in twin `into`: the session in the engine through memory, and the
- * session alone through a file. */
+/* Saves both sessions of twin `t` and restores them in twin `into`. The session in the engine is saved to memory, and
+ * the session alone to a file. */
 static void save_and_restore(world *w, twin *t, twin *into) {
     void *bytes;
     size_t size;
@@ -352,8 +352,8 @@ static void save_and_restore(world *w, twin *t, twin *into) {
     fr_free(bytes);
 }
 
-/* Scores a text in session `in`. Scoring leaves the text as the session's prompt, so session `alone` gets the text as
- * a prompt. */
+/* Scores a text in session `in`. After scoring, the text is the session's prompt. So session `alone` gets the text as a
+ * prompt. */
 static void score(const world *w, twin *t) {
     int32_t ids[90];
     size_t count = 1 + below(90);
@@ -392,16 +392,16 @@ static void call_something(world *w) {
     check_twin(t);
 }
 
-/* Returns how many random sequences of calls to run for a fixture. With all parts (make check-all) there are at least
- * 10,000 in total, and 10,000 for the two fixtures with recurrent states. All sequences run in one engine, because
- * what one leaves behind may show only after hundreds of others. */
+/* Returns how many random sequences of calls a fixture runs. When all parts run (make check-all), the fixtures run at
+ * least 10,000 sequences in total, and the two fixtures with recurrent states run 10,000. All sequences of a fixture
+ * run in one engine, because damage from one sequence may show only after hundreds of others. */
 static size_t sequences(const subject *s) {
     if (fr_test_in_parts()) return s->model->trunk.recurrent_count > 0 ? 5000 : 2000;
     return 10;
 }
 
-/* Returns true if each kind of call was made more than five times. How many calls of a kind a sequence has depends on
- * the lengths of the texts, and so on how many drafts were accepted in time. */
+/* Returns true if each kind of call was made more than five times. The number of calls of a kind depends on the lengths
+ * of the texts, which depend on how many drafts were made in time and accepted. */
 static bool called_all(const world *w) {
     size_t often = 0;
     for (size_t what = 0; what < 10; what++) often += w->calls[what] > 5;
@@ -430,8 +430,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- shared prefixes */
 
-/* Runs a prompt in a new session of the engine. Compares its ids with those of a session alone. Returns how many ids
- * of the prompt were reused. */
+/* Runs a prompt in a new session of the engine. Compares the generated ids with those of a session alone. Returns how
+ * many ids of the prompt were reused from the cache. */
 static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_t count, const char *what) {
     static answer said, alone;
     talk t = {.length = count, .most = 24};
@@ -448,8 +448,8 @@ static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_
     return spared;
 }
 
-/* Makes messages end after 100 and after 150 ids of a prompt, and nowhere else. The engine keeps the states of
- * recurrent layers at the ends of messages and at the end of the prompt. */
+/* Changes a prompt so that messages end after its first 100 and after its first 150 ids, and nowhere else. The engine
+ * keeps the states of recurrent layers at the ends of messages and at the end of the prompt. */
 static void end_messages(const subject *s, int32_t *ids) {
     int32_t none = 0;
     while (fr_model_is_eos(s->model, none)) none++;
@@ -458,8 +458,9 @@ static void end_messages(const subject *s, int32_t *ids) {
     ids[99] = ids[149] = s->model->eos[0];
 }
 
-/* A prompt that comes again must reuse everything that the engine still has of it. A prompt that begins alike must
- * reuse the common beginning. This holds even if each session is closed before the next one opens. */
+/* When a prompt is given a second time, the engine must reuse everything that it still has of it. A prompt with the
+ * same beginning as an earlier one must reuse the common beginning. This must hold even if each session is closed
+ * before the next one opens. */
 START_TEST(what_was_run_is_not_run_again) {
     const char *name = fixtures[_i / 4];
     int32_t ids[LONGEST], other[LONGEST];
@@ -486,7 +487,7 @@ START_TEST(what_was_run_is_not_run_again) {
 }
 END_TEST
 
-/* Makes prompts that begin with the same `common` ids. They will be given at the same time. */
+/* Makes prompts that begin with the same `common` ids. All of them will be given to the engine in the same round. */
 static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t count, size_t common) {
     int32_t beginning[LONGEST];
     make_ids(s, beginning, LONGEST);
@@ -502,7 +503,7 @@ static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t 
     }
 }
 
-/* Lets all sessions generate, and checks that each gives what it gives alone. Returns how many ids of their prompts
+/* Lets all sessions generate. Checks that each session gives the same ids as alone. Returns how many ids of the prompts
  * were run. */
 static double end_crowd(fr_engine *engine, talk *talks, size_t count, const char *what) {
     double ran = 0;
@@ -527,7 +528,8 @@ static size_t all_ids(const talk *talks, size_t count) {
 
 enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: number of common ids in full pages */
 
-/* Several prompts that begin alike come together. One session must run the common ids, and the others wait for it. */
+/* Several prompts with the same beginning are given in the same round. One session must run the common ids, while the
+ * other sessions wait. */
 START_TEST(what_is_being_run_is_waited_for) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -547,8 +549,8 @@ START_TEST(what_is_being_run_is_waited_for) {
 }
 END_TEST
 
-/* Other sessions wait for a session that runs their common ids. That session is closed in the middle of a page, and
- * one of the others must run the rest. */
+/* Several sessions wait while one session runs the ids that they have in common. This session is closed in the middle
+ * of a page. Then one of the waiting sessions must run the rest. */
 START_TEST(who_is_waited_for_may_go) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -569,9 +571,9 @@ START_TEST(who_is_waited_for_may_go) {
     ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
     for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
     if (_i % 2) {
-        talks[0].session->round.last_failed = true; /* makes this session look as if its last round had failed; the
-                                                     * other sessions must not wait for it, because it makes no
-                                                     * progress */
+        /* this session looks as if its last round had failed; the others must not wait for it, since it makes no
+         * progress */
+        talks[0].session->round.last_failed = true;
         require(fr_engine_step(engine, rounds + 1, CROWD - 1));
     }
     fr_session_close(talks[0].session);
@@ -588,15 +590,15 @@ END_TEST
 #define GLM    "../glm-ocr"
 #define IMAGES "tests/data/images/jpeg-"
 
-/* Lengths of a prompt with two pictures: AT ids, the first picture, BETWEEN ids of text, the second picture, and
- * BEHIND ids of text. SEEN ids are generated after the prompt. */
+/* Lengths of a prompt with two pictures. It consists of AT ids of text, the first picture, BETWEEN ids of text, the
+ * second picture, and BEHIND ids of text. SEEN ids are generated after the prompt. */
 enum { AT = 50, BETWEEN = 40, BEHIND = 60, SEEN = 8 };
 
 typedef struct album {
     fr_picture *pictures[3]; /* all have the same size */
     size_t tokens;
     int32_t ids[CONTEXT];
-    size_t second, count; /* second: where the second picture begins; count: number of ids */
+    size_t second, count; /* second: position of the second picture; count: number of ids */
 } album;
 
 static album open_album(const subject *s) {
@@ -616,7 +618,8 @@ static album open_album(const subject *s) {
     return a;
 }
 
-/* Shows the pictures `which` of the album. Then appends the ids `from` to `end` of the album's prompt. */
+/* Shows the pictures with the numbers `which` to the session. Then appends the ids from `from` to `end` of the album's
+ * prompt. */
 static void show(fr_session *session, const album *a, const size_t *which, size_t pictures, size_t from, size_t end) {
     const fr_picture *shown[2];
     for (size_t i = 0; i < pictures; i++) shown[i] = a->pictures[which[i]];
@@ -629,8 +632,8 @@ static void see(fr_session *session, int32_t *ids) {
         require(fr_session_step(session, ids + made, SEEN - made, &got, &accepted));
 }
 
-/* Generates after the prompt with two of the pictures, in the engine and in a session alone. Compares the ids. Returns
- * how many ids of the prompt the engine reused. */
+/* Generates ids after a prompt with two of the pictures, once in the engine and once in a session alone. Compares the
+ * ids. Returns how many ids of the prompt the engine reused. */
 static double look(const subject *s, fr_engine *engine, const album *a, size_t first, size_t second) {
     int32_t said[SEEN], alone[SEEN];
     const size_t which[] = {first, second};
@@ -648,8 +651,8 @@ static double look(const subject *s, fr_engine *engine, const album *a, size_t f
     return spared;
 }
 
-/* In the engine, a truncation removes the second picture, and another picture takes its place. The text must be that
- * of a session alone that saw only the other picture. */
+/* In the engine, a truncation removes the second picture, and another picture takes its place. The text must be that of
+ * a session alone that never saw the removed picture. */
 static void look_again(const subject *s, fr_engine *engine, const album *a) {
     int32_t said[2][SEEN];
     for (size_t i = 0; i < 2; i++) {
@@ -668,8 +671,8 @@ static void look_again(const subject *s, fr_engine *engine, const album *a) {
     ck_assert_mem_eq(said[0], said[1], sizeof *said);
 }
 
-/* Two prompts have equal ids but different pictures. The engine must not reuse the rows of one prompt for the
- * other. */
+/* Two prompts have equal ids but different pictures. The engine must not reuse rows of one prompt for the other
+ * prompt. */
 START_TEST(pictures_are_told_apart) {
     fr_engine *engine;
     subject s = open_subject(GLM, 2);
@@ -697,7 +700,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ few pages */
 
-/* Opens an engine with the smallest number of pages for this many sessions. */
+/* Opens an engine with the smallest number of pages that allows this many sessions. */
 static fr_engine *open_tight(subject *s, size_t sessions) {
     fr_engine *engine;
     set(s, FR_OPT_KV_MEMORY, fr_test_least_kv(s->model, s->drafter, s->options, sessions));
@@ -705,7 +708,7 @@ static fr_engine *open_tight(subject *s, size_t sessions) {
     return engine;
 }
 
-/* There are pages for hardly more than one session. So the pages of earlier texts are evicted all the time. */
+/* There are pages for only a little more than one session, so pages of earlier texts are evicted all the time. */
 START_TEST(evicted_and_run_again) {
     int32_t texts[5][LONGEST];
     double spared = 0;
@@ -725,8 +728,8 @@ START_TEST(evicted_and_run_again) {
 }
 END_TEST
 
-/* Sessions hold all pages. A call that needs one is refused with a line that says how many there are. The session
- * continues once pages are free. */
+/* Sessions hold all pages. A call that needs another page is refused, and its error line states how many pages exist.
+ * The session must continue when pages become free. */
 START_TEST(no_page_is_left) {
     talk talks[3] = {{.most = 20}, {.most = 20}, {.most = 20}};
     int32_t ids[FR_STEP_MAX];
@@ -761,8 +764,8 @@ START_TEST(no_page_is_left) {
 }
 END_TEST
 
-/* Several sessions run texts of their own one after the other, and each is reset before the next one begins. A reset
- * session must hold no page; then all others have enough pages, also for drafts. */
+/* Several sessions run different texts one after the other. Each is reset before the next one begins. A reset session
+ * must hold no page, so that all other sessions have enough pages, also for drafts. */
 START_TEST(a_reset_session_holds_no_page) {
     enum { TEXTS = 4, LONG = 600, SAID = 20 };
     int32_t prompt[LONG], ids[FR_STEP_MAX];
@@ -791,8 +794,8 @@ START_TEST(a_reset_session_holds_no_page) {
 }
 END_TEST
 
-/* A session is closed while its fork and a session that reuses its prompt still hold its pages. Both must continue as
- * if the closed session still existed. */
+/* A session is closed while two others still hold its pages: its fork, and a session that reuses its prompt. Both must
+ * continue as if the closed session still existed. */
 START_TEST(closed_while_others_hold_its_pages) {
     talk talks[3] = {{.length = LONGEST, .most = 40}};
     state = (uint32_t)_i + 3;
@@ -824,7 +827,7 @@ START_TEST(closed_while_others_hold_its_pages) {
 }
 END_TEST
 
-/* Runs a prompt in a session alone, and saves that session to memory. */
+/* Runs a prompt in a session alone and saves this session to memory. */
 static void save_alone(const subject *s, const talk *t, void **bytes, size_t *size) {
     fr_session *alone;
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
@@ -834,9 +837,9 @@ static void save_alone(const subject *s, const talk *t, void **bytes, size_t *si
     fr_session_close(alone);
 }
 
-/* Two sessions share an engine with few pages. A restore in the first session is refused while pages are missing, and
- * a refused restore leaves the session unchanged. After the second session is closed, there are enough pages, and the
- * restore must succeed. */
+/* Two sessions share an engine with few pages. The first session restores a saved state. While too few pages are free,
+ * this is refused and must leave the session unchanged. When the second session is closed, enough pages are free, and
+ * restoring must succeed. */
 START_TEST(a_restore_without_pages_changes_nothing) {
     talk saved = {.length = LONGEST, .most = 20}, talks[2] = {{.length = 30, .most = 12}, {.length = 100, .most = 12}};
     void *bytes;
@@ -876,8 +879,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- cancelled steps */
 
-/* A cancel takes effect at the next forward pass. So a step that needs none still returns its id, and the step after
- * it is aborted. */
+/* A cancellation takes effect at the next forward pass. So a step that needs no forward pass still returns its id, and
+ * the following step is aborted. */
 START_TEST(a_cancel_waits_for_a_forward) {
     subject s = open_subject("gemma4-e", 1);
     fr_session *session;
@@ -896,8 +899,8 @@ START_TEST(a_cancel_waits_for_a_forward) {
 }
 END_TEST
 
-/* The engine limits how many rows of prompts a round may run, all prompts together. The first prompt takes as many as
- * it can, and the second one the rest. */
+/* The engine limits the total number of prompt rows in a round. The first prompt takes as many of these rows as it can,
+ * and the second prompt takes the rest. */
 START_TEST(a_piece_bounds_a_round) {
     subject s = open_subject("gemma4-e", 1);
     fr_engine *engine;

@@ -1,7 +1,7 @@
-/* Tests that turbo caches store keys without their means, and scaled. A model whose keys have large biases, and pairs
- * of values whose sizes differ much (tests/references/mean_keys.py), nearly keeps its logits with such a cache: turbo4
- * changes the logits by 0.046 of their size, turbo3 by 0.09. If keys were stored without scales, turbo4 would change
- * them by 0.59. The positions are in several blocks, and the forwards have different numbers of rows. */
+/* A cache of type turbo4 or turbo3 stores keys minus their means, multiplied by scales. The test's model has keys with
+ * large biases, and its pairs of values differ much in size (tests/references/mean_keys.py). Its logits must still stay
+ * nearly the same: turbo4 changes them by 0.046 of their size, and turbo3 by 0.09. Without scales, turbo4 would change
+ * them by 0.59. The positions are in several blocks, and the forward passes have different numbers of rows. */
 /* suite: quick hostile */
 #include <check.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 enum { IDS = 200, VOCAB = 256 };
 
-/* Runs the ids with keys of this type. Returns the logits of all positions, malloc'd. */
+/* Runs the ids with a cache whose keys have this type. Returns the logits of all positions. The caller frees them. */
 static float *run(const char *type, int chunk) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -36,7 +36,8 @@ static float *run(const char *type, int chunk) {
     return rows.values;
 }
 
-/* Gives the difference of two runs' logits as a share of the second run's, both as root mean squares. */
+/* Returns the root mean square of the difference of two runs' logits, divided by the root mean square of the second
+ * run's logits. */
 static double difference(const float *got, const float *expected) {
     double off = 0, square = 0;
     for (size_t i = 0; i < IDS * VOCAB; i++) {

@@ -1,6 +1,6 @@
 /* Tests pictures whose rows attend to each other (Gemma 3 and 4). All rows of such a picture must be in one forward
- * pass. A prompt must give the ids and logits that it gives in a session alone, whatever the chunk, the neighbours,
- * and what ran before. test_vision_models.c compares sessions alone with transformers. */
+ * pass. A prompt must give the ids and logits that it gives in a session alone, whatever the chunk, the neighbouring
+ * sessions and the earlier prompts are. test_vision_models.c compares sessions alone with transformers. */
 /* suite: threads */
 #include <check.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* The kinds of pictures. The pictures of Gemma 4's E-series, of Mistral and of SmolVLM are causal like text. In the
- * last three kinds a picture has several runs of tokens, so that truncations may fall between two runs. */
+/* The kinds of pictures. The pictures of Gemma 4's E-series, of Mistral and of SmolVLM are causal, like text. In the
+ * last three kinds a picture consists of several runs of tokens, so a truncation may fall between two runs. */
 static const char *const kinds[] = {"gemma3",   "gemma4-dense", "gemma4-unified", "gemma4-e",
                                     "mistral3", "smolvlm",      "gemma3-crops"};
 
@@ -29,7 +29,7 @@ static fr_options *make_options(int chunk) {
     return options;
 }
 
-/* The results of a prompt: the logits after it, and the ids that follow. */
+/* The results of a prompt: the logits after it, and the ids that are generated next. */
 typedef struct given {
     float *logits;
     int32_t ids[TEXT];
@@ -127,8 +127,8 @@ START_TEST(any_chunk_gives_the_same_bits) {
 }
 END_TEST
 
-/* A picture must wait if earlier prompts leave too few rows of a round. No forward pass may have more rows than it has
- * memory for. */
+/* If earlier prompts leave too few rows of a round for a picture, the picture must wait. A forward pass must never have
+ * more rows than its memory allows. */
 START_TEST(neighbours_leave_no_trace) {
     subject s = open_subject(_i);
     for (size_t piece = 0; piece < 2; piece++) {
@@ -168,8 +168,8 @@ START_TEST(neighbours_leave_no_trace) {
 }
 END_TEST
 
-/* Runs prompts that begin with what another session has run, including pictures. With few pages, the part that can be
- * reused may end within a picture. Returns how many ids were reused. */
+/* Runs prompts that begin with text and pictures that another session has run. If `few_pages` is true, the reusable
+ * part may end within a picture. Returns how many ids were reused. */
 static double run_prefixes(const subject *s, bool few_pages) {
     fr_engine *engine;
     fr_options *options = make_options(9);
@@ -209,8 +209,8 @@ static bool count_down(void *context) {
     return (*left)-- == 0;
 }
 
-/* A prompt is aborted, and the next step completes it. Then it is truncated at several positions and given again. A
- * truncation within a picture must remove the whole picture. */
+/* A prompt is aborted, and the next step runs the rest of it. Then it is truncated at several positions and given
+ * again. A truncation within a picture must remove the whole picture. */
 START_TEST(aborted_and_cut_prompts) {
     subject s = open_subject(_i);
     size_t prompt = s.prompts - 1, count = s.count[prompt], first = 0, last;
@@ -231,7 +231,8 @@ START_TEST(aborted_and_cut_prompts) {
         fr_session_set_abort(session, NULL, NULL);
         go_on(session, g.ids, TEXT);
         ck_assert_mem_eq(g.ids, s.alone[prompt].ids, sizeof g.ids);
-        /* Everything has been run. Truncates before, within and after the picture, and gives the prompt again. */
+        /* The whole prompt has been run. The test truncates it before, within and after the picture, and gives the rest
+         * again. */
         const size_t cuts[] = {count - 1, last + 1, last, first + 1, first, 2};
         for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
             require(fr_session_truncate(session, cuts[c]));
@@ -243,8 +244,9 @@ START_TEST(aborted_and_cut_prompts) {
         }
         free(g.logits);
     }
-    /* A truncation within a picture leaves only its first tokens. The next step must then fail, even if the rows of
-     * these tokens are in the cache. The exception is a causal picture of which no row had been run. */
+    /* The test now truncates within a picture and does not give the rest again, so only the picture's first tokens
+     * remain. The next step must then fail, even if the rows of these tokens are in the cache. There is one exception:
+     * a causal picture of which no row has been run. */
     for (int all = 0; all < 2; all++) {
         int none = 0;
         fr_session_reset(session);

@@ -1,5 +1,6 @@
-/* Tests that prompts are reused, whatever ran before and in however many sessions. A prompt skips the ids that it
- * shares with an earlier one. Its text must be that of a session alone, to the last bit of its logits. */
+/* Tests the reuse of prompts. A prompt must skip the ids that it shares with an earlier prompt. Its ids must be those
+ * of a session alone, and its logits must have the same bits. This must hold whatever ran before, and for any number of
+ * sessions. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,11 @@
 
 enum { CONTEXT = 256, CHUNK = 24, SAID = 12, LEAST = 16, ROWS_THAT_WAIT = 7 };
 
-/* Together the models have all kinds of attention (full, sliding, latent), recurrent states and convolutions. Some
- * drafters run rows of their own, and one reads the target's cache. */
+/* These models together have all kinds of attention (full, sliding, latent), recurrent states and convolutions. Some of
+ * the drafters have a KV cache of their own, and one reads the target's cache. */
 static const struct {
-    const char *name, *drafter; /* drafter: a folder inside the model's, "" for the model's own layer, NULL for none */
+    /* drafter: a folder inside the model's folder; "" means the model's own layer, NULL means none */
+    const char *name, *drafter;
 } models[] = {{"llama", NULL},         {"gemma4-e", "assistant"}, {"gemma3-odd", NULL},     {"gpt-oss-odd", NULL},
               {"deepseek-v3-own", ""}, {"glm4-moe-odd", ""},      {"cohere2-window", NULL}, {"qwen35-odd", ""},
               {"qwen35-odd", NULL},    {"qwen3-next-odd", NULL},  {"lfm2-long", NULL},      {"qwen35-moe-odd", ""}};
@@ -72,7 +74,7 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Appends random ids, none of which ends a message. */
+/* Appends random ids, but no id that ends a message. */
 static void add_ids(subject *s, int32_t *ids, size_t *count, size_t more) {
     size_t vocab = (size_t)fr_model_fact(s->model, FR_FACT_VOCAB);
     for (size_t end = *count + more; *count < end;) {
@@ -105,17 +107,17 @@ static said say(fr_session *session, const int32_t *prompt, size_t count) {
     return s;
 }
 
-/* Runs a prompt in a session of the engine. Compares ids and logits with those of a session alone. *reused becomes the
- * number of prompt ids that were found in the cache. The session stays open in *place until the next call with the
- * same place. */
+/* Runs a prompt in a session of the engine. Compares the ids and logits with those of a session alone. Sets *reused to
+ * the number of prompt ids that were found in the cache. The session stays open in *place until the next call with the
+ * same `place`. */
 static said ask(const subject *s, fr_session **place, const int32_t *prompt, size_t count, size_t *reused) {
     fr_session *alone;
     fr_session_close(*place);
     require(fr_engine_session(s->engine, s->options, place));
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
     said got = say(*place, prompt, count), expected = say(alone, prompt, count);
-    /* the drafters of this session and of the session alone have the same rows, so the same number of drafts is
-     * accepted */
+    /* the drafters of this session and of the session alone have the same rows, so they must make and accept equally
+     * many drafts */
     for (fr_stat stat = FR_STAT_DRAFTED; s->follows && stat <= FR_STAT_ACCEPTED; stat++)
         ck_assert_msg(fr_session_stat(*place, stat) == fr_session_stat(alone, stat), "%s: other drafts", s->name);
     fr_session_close(alone);
@@ -131,16 +133,16 @@ static void expect(const subject *s, size_t reused, size_t least, size_t most, c
                   reused, least, most);
 }
 
-/* Returns where the next prompt can begin if recurrent states or a drafter's pairs were kept at `position`. That is the
- * same position, but at the end of a page it is one position earlier. */
+/* Returns the position where the next prompt can begin if recurrent states or a drafter's rows were kept at `position`.
+ * This is the same position, except at the end of a page, where it is one position earlier. */
 static size_t within_page(size_t position) {
     return position - (position % FR_KV_PAGE == 0);
 }
 
-/* Each turn's prompt is the last turn's prompt, its reply and more. Everything must be reused but the reply's last id,
- * which was not run, and the last rows if the drafter has not run them. With recurrent states, less of the reply may
- * be reused: states are kept at an id that is certain, not at one that may still be a rejected draft. The test runs
- * with one and with three sessions, greedy and sampled. */
+/* The prompt of each turn consists of the previous turn's prompt, its reply and more ids. All of this must be reused
+ * except two parts: the reply's last id, which has not been run, and the last rows if the drafter has not run them.
+ * With recurrent states, less of the reply may be reused. Such states are kept only at an id that can't be rejected any
+ * more, never at a draft. The test runs with one and with three sessions, greedy and sampled. */
 START_TEST(a_grown_conversation_goes_on) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 4, sessions, _i % 4 / 2);
@@ -166,8 +168,8 @@ START_TEST(a_grown_conversation_goes_on) {
 }
 END_TEST
 
-/* A template drops the reasoning of an earlier reply, so the reply is different in the next prompt. Everything before
- * the difference must be reused. */
+/* A chat template drops the reasoning of an earlier reply, so the reply has other ids in the next prompt. Everything
+ * before the first different id must be reused. */
 START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 2, sessions, false);
@@ -180,7 +182,7 @@ START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
         end_message(&s, ids, &count);
         asked = count;
         add_ids(&s, ids, &count, 3); /* the opening of the reply */
-        ids[count] = 7;              /* stands for the reasoning, which the next turn drops */
+        ids[count] = 7;              /* this id represents the reasoning, which the next turn drops */
         ask(&s, &places[turn % sessions], ids, count + 1, &reused);
         expect(&s, reused, turn ? within_page(s.states ? stands : stands + 3 - s.follows) : 0, stands + 3, "a reply");
         ids[count++] = 8;
@@ -191,8 +193,8 @@ START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
 }
 END_TEST
 
-/* Prompts share a first message and then differ. The message has many lengths from 14 ids on, because 16 ids are the
- * least that is reused. */
+/* Two prompts share a first message and then differ. The test tries many lengths of this message, from 14 ids on,
+ * because the engine reuses 16 ids or more. */
 START_TEST(any_length_is_enough) {
     static const size_t lengths[] = {14, 15, 16, 17, 30, 45, 51, 62, 63, 64, 65, 66, 90, 115, 127, 128, 129};
     subject s = open_subject((size_t)_i, 2, false);
@@ -204,7 +206,7 @@ START_TEST(any_length_is_enough) {
         end_message(&s, ids, &count);
         for (size_t second = 0; second < 2; second++) {
             common = count;
-            ids[count++] = 5; /* a drafter whose rows depend on the next id must run the last shared id again */
+            ids[count++] = 5; /* if a drafter's row depends on the next id too, the last shared id must run again */
             ids[count] = (int32_t)second + 8;
             ask(&s, &places[second], ids, count + 1, &reused);
             count = common;
@@ -218,9 +220,9 @@ START_TEST(any_length_is_enough) {
 }
 END_TEST
 
-/* Two prompts begin alike and branch where no message ends. Recurrent states exist only at regular positions. So the
- * second prompt begins at the last such position before the branch, and runs at most half of the shared ids again. It
- * leaves its states at the branch, so the third prompt begins there. */
+/* Two prompts have the same beginning and differ from a position at which no message ends. Recurrent states are kept
+ * only at regular positions. So the second prompt begins at the last regular position before the branch, and runs at
+ * most half of the shared ids again. It keeps its states at the branch, so that a third prompt can begin there. */
 START_TEST(a_first_branch_is_reused) {
     static const struct {
         size_t branch, regular;
@@ -243,8 +245,8 @@ START_TEST(a_first_branch_is_reused) {
 }
 END_TEST
 
-/* A short request, for instance for a title, runs in the only session. Afterwards the long conversation must still be
- * in the cache. */
+/* A short request (a chat program asks for a title, for example) runs in the only session. Afterwards the long
+ * conversation must still be in the cache. */
 START_TEST(a_title_costs_no_conversation) {
     subject s = open_subject((size_t)_i, 1, false);
     fr_session *place = NULL;
@@ -269,7 +271,7 @@ START_TEST(a_title_costs_no_conversation) {
 }
 END_TEST
 
-/* A session with reuse switched off runs its whole prompt. Other sessions may still reuse the pages that it fills. */
+/* A session that does not want reuse runs its whole prompt. Other sessions may still reuse the pages that it fills. */
 START_TEST(who_wants_none_has_none) {
     subject s = open_subject((size_t)_i, 2, false);
     fr_session *places[2] = {0};
@@ -292,11 +294,11 @@ static double cpu_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A draft model must not run a prompt again that it has run for another session. Here the draft model is as slow as
- * the target, so that would cost much. */
+/* When a session's prompt was already run for another session, the draft model must not run it again. In this test the
+ * draft model is as slow as the target, so running it again would cost much. */
 START_TEST(a_draft_model_goes_on_too) {
     enum { LONG = 230 };
-    static const size_t which[] = {0, 8}; /* a model without and one with recurrent states */
+    static const size_t which[] = {0, 8}; /* a model without recurrent states, and a model with them */
     subject s = open_subject(which[_i], 1, false);
     char path[256];
     double seconds[2];

@@ -1,7 +1,7 @@
-/* Tests prompts that are scored while rounds run them. Each log-probability is given once and is that of
- * fr_session_score, bit for bit. The texts are those without scoring. That holds for any pieces in which the prompt
- * runs, beside any neighbours, and whatever happens to it meanwhile. test_sampling.c compares fr_session_score with
- * transformers. */
+/* Tests prompts that are scored while rounds run them. Each log-probability must be given once, with the same bits as
+ * from fr_session_score. The generated texts must be the same as without scoring. This must hold however the prompt is
+ * divided into pieces, beside any neighbouring sessions, and whatever happens to the session meanwhile. test_sampling.c
+ * compares fr_session_score with transformers. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ typedef struct scores {
         int32_t id, best[BEST];
         float own, values[BEST];
     } at[LENGTH];
-    size_t count, stop; /* stop: the callback aborts the scoring at this score; 0: never */
+    size_t count, stop; /* stop: the callback aborts the scoring at this score; 0 means never */
 } scores;
 
 static fr_status take(void *context, int32_t id, float own, const int32_t *ids, const float *values, size_t best) {
@@ -114,9 +114,9 @@ static void check_same(const char *name, const answer *got, const answer *expect
     ck_assert_msg(memcmp(got->own, expected->own, SAID * sizeof *got->own) == 0, "%s: other log-probabilities", name);
 }
 
-/* One session generates, one runs a plain prompt, and one is scored in pieces. The first session has run the scored
- * prompt, but its rows must not be reused for the scores. Meanwhile the scored session is cancelled once. It is also
- * set aside once, which gives its pages back, and taken up again. */
+/* One session generates, the second runs a prompt without scores, and the third is scored in pieces. The first session
+ * has already run the scored prompt, but its rows must not be reused for the scores. Meanwhile the scored session is
+ * cancelled once. It is also suspended once: it gives its pages back and is resumed later. */
 START_TEST(rounds_score_as_a_run_of_its_own) {
     static answer expected, got, plain;
     subject s = open_subject(fixtures[_i]);
@@ -148,8 +148,7 @@ START_TEST(rounds_score_as_a_run_of_its_own) {
         if (round == 8) require(fr_lab_session_take_up(sessions[1]));
         bool aside = round >= 6 && round < 8;
         fr_round some[3] = {rounds[0], rounds[aside ? 2 : 1], rounds[2]};
-        some[0].limit = 1; /* the first session makes no drafts, which leaves the other rows of a round to the
-                            * prompts */
+        some[0].limit = 1; /* the first session makes no drafts, so the prompts get the other rows of a round */
         require(fr_engine_step(engine, some, aside ? 2 : 3));
         ck_assert_int_eq(some[1].status, round == 3 ? FR_ABORTED : FR_OK);
         hear(&plain, sessions[2], ids[2], some[aside ? 1 : 2].count);
@@ -164,8 +163,8 @@ START_TEST(rounds_score_as_a_run_of_its_own) {
 }
 END_TEST
 
-/* A session alone scores the prompt in its first step. If the callback aborts the scoring, that step ends, and the
- * next step runs the rest of the prompt without scores. */
+/* A session alone scores the prompt in its first step. If the callback aborts the scoring, this step ends, and the next
+ * step runs the rest of the prompt without scores. */
 START_TEST(a_step_scores_its_prompt) {
     static answer expected, got;
     subject s = open_subject(fixtures[_i]);
@@ -188,7 +187,7 @@ START_TEST(a_step_scores_its_prompt) {
 }
 END_TEST
 
-/* A prompt that replaces a scored one is not scored. */
+/* When a new prompt replaces a prompt with scoring, the new prompt is not scored. */
 START_TEST(another_prompt_is_not_scored) {
     subject s = open_subject("llama");
     static scores some;

@@ -1,7 +1,7 @@
 /* Tests llama.cpp's samplers and several orders of them: DRY, XTC, typical, top-n-sigma, mirostat 2, and dynamic
- * temperature. The expected distributions are those of llama.cpp's own functions (tests/data/sampling/samplers.json,
- * made by tests/references/samplers.cpp). Drafts and neighbours must not change the text, and mirostat's state must
- * follow a timeline. */
+ * temperature. The expected distributions come from llama.cpp's own functions (tests/data/sampling/samplers.json, made
+ * by tests/references/samplers.cpp). Drafts and neighbouring sessions must not change the text. mirostat's state must
+ * follow a session through truncations, forks and restored states. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "tests/support/suite.h"
 
 #define VOCAB 512
-#define MODEL "tests/data/llama/q4_0.gguf" /* the model whose tokenizer the cases need */
+#define MODEL "tests/data/llama/q4_0.gguf" /* some cases need this model's tokenizer */
 
 static json_t *cases;
 
@@ -122,13 +122,14 @@ static void check_probabilities(const fr_distribution *p, const json_t *expected
     for (size_t i = 0; i < p->count; i++) got[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
     for (size_t i = 0; i < json_array_size(expected); i++) {
         double want = json_number_value(json_array_get(expected, i));
-        bool left = want == 0 || want > 1e-12; /* a probability this small may be 0 in float32 */
+        bool left = want == 0 || want > 1e-12; /* a probability this small may become 0 in float32 */
         ck_assert_msg((got[i] == 0) == (want == 0) || !left, "%s %zu, id %zu: %g, not %g", what, at, i, got[i], want);
         ck_assert_msg(fabs(got[i] - want) <= 1e-5, "%s %zu, id %zu: %.9g, not %.9g", what, at, i, got[i], want);
     }
 }
 
-/* Tests one case. Up to four of the last past tokens are passed as drafts, which must count like the others. */
+/* Tests one case. Up to four of the last past tokens are passed as drafts. The sampler must treat them like the other
+ * past tokens. */
 static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const char *what, size_t at) {
     static drawer d;
     static float logits[VOCAB];
@@ -138,8 +139,8 @@ static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const c
     int32_t *ids = fr_json_ids_of(json_object_get(one, "past"), &past);
     const fr_past before = {.ids = ids, .length = past - drafted, .drafts = ids + past - drafted, .drafted = drafted};
     open_drawer(&d, options, scores.count, tokenizer);
-    for (int again = 0; again < 2; again++) { /* drawing changes no state, so the second draw must give the same as the
-                                               * first */
+    /* sampling changes no state, so the second call must give the same distribution */
+    for (int again = 0; again < 2; again++) {
         fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &before);
         check_probabilities(&p, json_object_get(one, "probs"), what, at);
     }
@@ -175,7 +176,7 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
         static float logits[VOCAB];
         fr_options *options = options_of(series);
         require(fr_options_set(options, FR_OPT_MIROSTAT, 2));
-        /* this and the next two options have no effect with mirostat */
+        /* with mirostat, this option and the next two have no effect */
         require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 2));
         require(fr_options_set(options, FR_OPT_TOP_K, 1));
         require(fr_options_set_number(options, FR_OPT_DRY_MULTIPLIER, 1));
@@ -197,8 +198,8 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
 }
 END_TEST
 
-/* XTC is applied at about a third of 4000 positions. The seed alone decides at which, in whatever order they are asked
- * for. */
+/* XTC is applied at about a third of 4000 positions. Only the seed and the position decide whether it is applied there;
+ * the order in which the positions are evaluated must not matter. */
 START_TEST(xtcs_coin_is_the_positions_own) {
     static drawer d;
     float logits[6] = {3, 3, 2, 1, 0, -1};
@@ -353,14 +354,14 @@ START_TEST(mirostats_bound_follows_the_timeline) {
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
     generate(drafted, ids, REST);
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
-    require(fr_session_truncate(drafted, s.count)); /* truncates to the prompt, so the text starts again */
+    require(fr_session_truncate(drafted, s.count)); /* truncates to the prompt, so that the text starts again */
     generate(drafted, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
     require(fr_session_set_prompt(restored, s.prompt, s.count));
     generate(restored, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
-    require(fr_session_set_prompt(session, s.prompt, s.count)); /* unlike a reply, a prompt leaves mirostat's state as
-                                                                 * it is */
+    /* a reply changes mirostat's state, but a prompt does not */
+    require(fr_session_set_prompt(session, s.prompt, s.count));
     require(fr_session_prompt(session, whole, FIRST));
     generate(session, ids, REST);
     ck_assert(memcmp(ids, whole + FIRST, REST * sizeof *ids) != 0);
@@ -371,8 +372,8 @@ START_TEST(mirostats_bound_follows_the_timeline) {
 }
 END_TEST
 
-/* The sessions of an engine. The sessions of the first half have options that differ from each other. The sessions of
- * the second half are forks of them. */
+/* The sessions of an engine. Those in the first half have different options. Those in the second half are forks of the
+ * first half. */
 typedef struct neighbours {
     fr_engine *engine;
     fr_session *sessions[2 * SETS];
@@ -380,7 +381,7 @@ typedef struct neighbours {
     size_t made[2 * SETS], count;
 } neighbours;
 
-/* Runs a round. Returns true while any session has ids left to generate. */
+/* Runs a round. Returns true while at least one session has ids left to generate. */
 static bool run_round(neighbours *n) {
     fr_round rounds[2 * SETS];
     size_t who[2 * SETS], going = 0;
@@ -406,8 +407,8 @@ static void fork_all(neighbours *n) {
     }
 }
 
-/* Opens a session with options number `set`, and gives it the prompt. Also writes to `alone` the ids that a session
- * without drafts and neighbours generates. */
+/* Opens a session with options number `set` and gives it the prompt. Writes to `alone` the ids that a session without
+ * drafts and neighbours generates. */
 static void join(neighbours *n, const subject *s, size_t set, int32_t *alone) {
     fr_session *plain;
     fr_options *options = fr_options_new();
@@ -457,9 +458,10 @@ static void spread(drawer *d, double share, double *probability) {
     for (size_t i = 0; i < p.count; i++) probability[p.ids ? p.ids[i] : (int32_t)i] += share * p.weight[i] / p.total;
 }
 
-/* Both ways of accepting judge a draft by the target's and the drafter's logits. 60,000 draws must fit the
- * distributions that the tests above check. XTC's two distributions are weighted by the probability that it is
- * applied. With at most 7 degrees of freedom, the chi-square statistic exceeds 36 by chance once in 1e5. */
+/* There are two ways of accepting drafts. Both decide about a draft from the target's and the drafter's logits. The
+ * counts of 60,000 samples must fit the distributions that the tests above check. For XTC the expected distribution is
+ * a mean of two, with and without XTC, weighted by the probability that XTC is applied. With at most 7 degrees of
+ * freedom, the chi-square statistic exceeds 36 by chance once in 1e5. */
 START_TEST(drafted_draws_have_the_samplers_distributions) {
     static drawer d;
     double expected[FEW] = {0}, sum = 0;
@@ -546,7 +548,7 @@ START_TEST(settings_that_mean_nothing_are_refused) {
     require(fr_options_set_number(options, FR_OPT_DRY_MULTIPLIER, 1));
     require(fr_kernels_select(NULL, &kernels));
     require(fr_sampler_set(&d.sampler, options, kernels, FEW));
-    /* DRY needs the texts of tokens, and there is no tokenizer */
+    /* DRY needs the texts of tokens, but here is no tokenizer */
     ck_assert_int_eq(fr_sampler_open(&d.sampler, options, NULL), FR_INPUT);
     fr_sampler_close(&d.sampler);
     require(fr_options_set(options, FR_OPT_MIROSTAT, 1));

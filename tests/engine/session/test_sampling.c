@@ -1,7 +1,7 @@
-/* Tests sampling: the random generator, noise, filters, penalties, decisions and distributions against values that
- * numpy computed (tests/data/sampling, which also has the scripts), and log-probabilities against those of
- * transformers' logits. Distributions are tested with 200,000 draws per case and both ways of accepting, by a
- * chi-square test with a significance level of 1e-5. */
+/* Tests sampling. The random generator, noise, filters, penalties, decisions and distributions are compared with values
+ * that numpy computed; tests/data/sampling has these values and the scripts. Log-probabilities are compared with those
+ * of transformers' logits. Distributions are tested with 200,000 samples per case, for both ways of accepting drafts,
+ * by a chi-square test with a significance level of 1e-5. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define DATA  "tests/data/sampling/"
 #define VOCAB 64 /* vocabulary of the largest case */
 
-/* Returns the number of draws per case. In an emulator, which is slow, there are fewer; its arithmetic is the same. */
+/* Returns the number of samples per case. An emulator is slow, so it gets fewer. Its arithmetic is the same. */
 static size_t draw_count(void) {
     return getenv("FORERUN_EMULATOR") ? 5000 : 200000;
 }
@@ -63,8 +63,8 @@ static void set_number(fr_options *options, const json_t *params, const char *na
         require(fr_options_set_number(options, option, json_real_value(value)));
 }
 
-/* Returns the options of a case. The default temperature is 1. The references apply the temperature before the
- * filters, so the order is set to that. */
+/* Returns the options of a case. The temperature is 1 unless the case sets another one. The references apply the
+ * temperature before the filters, so the options select this order. */
 static fr_options *options_of(const json_t *params, bool rejection) {
     fr_options *options = fr_options_new();
     size_t i;
@@ -148,8 +148,8 @@ START_TEST(gumbel_noise_is_numpys_and_within_its_bounds) {
 }
 END_TEST
 
-/* The random numbers of 4 streams, at 500 positions and with 2 seeds, are all different, lie in (0, 1), and have the
- * mean 1/2. */
+/* There are 4 streams of random numbers. Their numbers at 500 positions and with 2 seeds must all be different, be in
+ * (0, 1), and have the mean 1/2. */
 START_TEST(streams_positions_and_seeds_are_apart) {
     enum { POSITIONS = 500, ALL = 4 * POSITIONS * 2 };
     static double all[ALL];
@@ -194,7 +194,7 @@ START_TEST(filters_leave_the_reference_distributions) {
         if (d.sampler.set.temperature > 0)
             check_probabilities(&d, &scores, &past, probs);
         else
-            ck_assert(!d.sampler.on); /* temperature 0: the session takes the largest logit itself */
+            ck_assert(!d.sampler.on); /* at temperature 0 the session itself takes the largest logit */
         fr_arena_close(&d.arena);
     }
     ck_assert_uint_eq(at, 120);
@@ -258,7 +258,7 @@ static void random_row(uint64_t row, float *logits, int32_t *ids, ranked *order)
     qsort(order, MANY, sizeof *order, best_first);
 }
 
-/* Returns how many of the sorted candidates the filters keep by their definitions. */
+/* Returns how many of the sorted candidates remain when the filters are applied by their definitions. */
 static size_t count_staying(const ranked *order, double top_p, size_t top_k, double min_p) {
     size_t most = MANY;
     if (top_k) {
@@ -304,8 +304,8 @@ START_TEST(selecting_without_sorting_keeps_what_sorting_keeps) {
 }
 END_TEST
 
-/* top-p 0.75 keeps the first two of the probabilities 0.5, 0.3 and 0.2. After a temperature of 2 it would keep all
- * three, so the result shows that top-p runs first. */
+/* top-p 0.75 keeps the first two of the probabilities 0.5, 0.3 and 0.2. If a temperature of 2 were applied first, top-p
+ * would keep all three. So the result shows that top-p runs before the temperature. */
 START_TEST(the_default_order_filters_before_the_temperature) {
     static drawer d;
     float logits[3] = {logf(0.5f), logf(0.3f), logf(0.2f)};
@@ -411,8 +411,8 @@ START_TEST(decisions_are_the_references) {
 }
 END_TEST
 
-/* Tries STEPS values of the random number u, spread over [0, 1), and counts which token each gives. A token's share of
- * them must be its probability in the residual distribution. */
+/* Tries STEPS values of the random number u, spread evenly over [0, 1), and counts which token each value gives. A
+ * token's share of the values must be its probability in the residual distribution. */
 static void check_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, const json_t *expected) {
     enum { STEPS = 20000 };
     double want[VOCAB], got[VOCAB] = {0};
@@ -448,8 +448,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- distributions */
 
-/* Returns the chi-square statistic of the counts. Bins with fewer than 10 expected draws are joined. A bin of
- * probability 0 must be empty. */
+/* Returns the chi-square statistic of the counts. Bins with fewer than 10 expected samples are joined. A bin whose
+ * probability is 0 must be empty. */
 static double chi_square(const size_t *counts, const double *expected, size_t bins, double draws) {
     double sum = 0, rest = 0, rest_expected = 0;
     for (size_t i = 0; i < bins; i++) {
@@ -465,12 +465,13 @@ static double chi_square(const size_t *counts, const double *expected, size_t bi
     return rest_expected > 1 ? sum + off * off / rest_expected : sum;
 }
 
-/* The ways to draw a case's token: without a draft; with a draft sampled from the drafter's logits; with the drafter's
- * best token, reported as certain; and with a draft from a draft vocabulary that lacks every third token. */
+/* The ways to sample a case's token. PLAIN: without a draft. DRAFTED: with a draft sampled from the drafter's logits.
+ * CERTAIN: with the drafter's best token, reported with probability 1. NARROW: with a draft from a draft vocabulary
+ * that lacks every third token. */
 typedef enum way { PLAIN, DRAFTED, CERTAIN, NARROW } way;
 
-/* Draws one token at the position after `past`. A draft is made in the given way, and accepted or rejected by the
- * sampler. */
+/* Samples one token at the position after `past`. Makes a draft in the given way, which the sampler accepts or
+ * rejects. */
 static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *drafter, const fr_past *past, way how) {
     int32_t draft, token;
     fr_past round = *past;
@@ -486,7 +487,8 @@ static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *draf
     return fr_sampler_verify(s, rows, NULL, &round, &token) ? draft : token;
 }
 
-/* Returns the scores of a drafter that scores two of three tokens, with these tokens' ids. */
+/* Returns the scores of a drafter whose draft vocabulary has two of every three tokens, together with the ids of these
+ * tokens. */
 static fr_scores draft_vocabulary(const float *drafter, size_t vocab, float *logits, int32_t *ids) {
     fr_scores scores = {.logits = logits, .ids = ids};
     for (size_t i = 0; i < vocab; i++) {
@@ -504,15 +506,14 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     double expected[VOCAB];
     size_t counts[VOCAB] = {0}, vocab = doubles_of(json_object_get(one, "probs"), expected);
     floats_of(json_object_get(one, "logits"), rows);
-    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row after the draft, for the case that it is
-                                                              * accepted */
+    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row after the draft, used if it is accepted */
     fr_scores scores = {.logits = drafter, .count = floats_of(json_object_get(one, "drafter"), drafter)};
     if (how == NARROW) scores = draft_vocabulary(drafter, scores.count, narrow, narrow_ids);
     fr_past past;
     int32_t *ids = past_of(one, &past, 0);
     fr_options *options = options_of(json_object_get(one, "params"), rejection);
     open_drawer(&d, options, vocab);
-    for (uint64_t seed = 0; seed < draw_count(); seed++) { /* the position is always the same, so the seed varies */
+    for (uint64_t seed = 0; seed < draw_count(); seed++) { /* the position is constant, so the seed varies */
         d.sampler.seed = seed;
         counts[one_token(&d.sampler, rows, &scores, &past, how)]++;
     }
@@ -524,8 +525,8 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     free(ids);
 }
 
-/* Number of cases, at the beginning of the list, that have 16 ids and a temperature. Each case runs with both ways of
- * accepting drafts. With each way of accepting, it runs with those ways of drafting that could change the result. */
+/* The first HOT cases have 16 ids and a temperature. Each runs with both ways of accepting drafts, and for each of
+ * these with every way of drafting that could change the result. */
 enum { HOT = 6 };
 
 START_TEST(gumbel_draws_have_the_targets_distribution) {
@@ -540,7 +541,8 @@ START_TEST(rejection_draws_have_the_targets_distribution) {
 }
 END_TEST
 
-/* Returns the number, from 0 to 39, of a sequence of up to 3 tokens that are each below 3. */
+/* Numbers the sequences of up to 3 tokens, where each token is below 3. Returns the number of this sequence, from 0 to
+ * 39. */
 static size_t bin_of(const int32_t *tokens, size_t count) {
     size_t bin = 0;
     for (size_t i = 0; i < count; i++) bin = 3 * bin + (size_t)tokens[i] + 1;
@@ -554,8 +556,8 @@ static size_t bin_of_key(const char *key) {
     return bin_of(tokens, strlen(key));
 }
 
-/* Logits for complete rounds of 2 drafts over 3 tokens. They depend on the tokens before, so there is a row for each
- * sequence of up to 2 tokens. */
+/* Logits for whole rounds of 2 drafts over a vocabulary of 3 tokens. They depend on the preceding tokens of the round,
+ * so there is a row for each sequence of up to 2 tokens. */
 typedef float tables[13][3];
 
 static void read_tables(const json_t *object, tables logits) {
@@ -627,10 +629,10 @@ static void check_logprobs(const fr_session *session, size_t index, const json_t
     compare_logprobs(own, ids, values, expected, at);
 }
 
-/* A text to be scored, and the expected scores of its ids after the prompt. */
+/* A text that is scored, and the expected scores of its ids after the prompt. */
 typedef struct scored {
     const int32_t *ids;
-    size_t at, prompt, stop; /* stop: the callback aborts at this id; 0: never */
+    size_t at, prompt, stop; /* stop: the callback aborts at this id; 0 means never */
     const json_t *expected;
 } scored;
 
@@ -673,7 +675,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
     fr_options *options = fr_options_new();
     require(fr_options_set(options, FR_OPT_LOGPROBS, 5));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
-    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3)); /* not auto, which depends on the clock */
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3)); /* a fixed number, since "auto" depends on the clock */
     fr_reference_open(&r, "gemma4-e", options);
     size_t count;
     int32_t *prompt = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 2), &count);
@@ -694,7 +696,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
         scored s = {.ids = text, .prompt = count, .expected = json_object_get(cases, "logprobs")};
         require(fr_session_score(session, text, length, take_score, &s));
         ck_assert_uint_eq(s.at, length - 1);
-        require(fr_session_put(session, text, length)); /* the scored text has become the session's text */
+        require(fr_session_put(session, text, length)); /* now the scored text is the session's text */
         ck_assert_uint_eq(fr_session_waiting(session), 1);
         s.at = 0;
         s.stop = 7;
@@ -709,7 +711,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
 }
 END_TEST
 
-/* Collects the log-probabilities of a sampled text with penalties. Runs can be compared by their bits. */
+/* Collects the log-probabilities of a sampled text with penalties. The caller compares runs by their bits. */
 static void sampled_logprobs(const fr_reference *r, const fr_options *options, bool draft, int32_t *text, float *own) {
     fr_session *session;
     const int32_t prompt[] = {2, 100, 200, 300, 40}, *ids;
@@ -731,7 +733,7 @@ START_TEST(logprobs_are_of_the_logits_before_filters) {
     require(fr_options_set(options, FR_OPT_LOGPROBS, 0));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
-    require(fr_options_set(options, FR_OPT_TOP_K, 1)); /* with top-k 1 only one id is left */
+    require(fr_options_set(options, FR_OPT_TOP_K, 1)); /* with top-k 1 only one id remains */
     require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 1.5));
     fr_reference_open(&r, "gemma4-e", options);
     sampled_logprobs(&r, options, false, plain, own);
@@ -748,8 +750,8 @@ END_TEST
 
 enum { DRAWN = 40, OF_DRAW = 5, KEPT_OF_DRAW = 3 };
 
-/* A generated text with its log-probabilities: its ids, the value of each, and the best ids at each position with
- * their values. */
+/* A generated text with its log-probabilities. ids[i] has the log-probability own[i]. At each position, `best` has the
+ * most likely ids and `values` has their log-probabilities. */
 typedef struct told {
     int32_t ids[DRAWN], best[DRAWN][OF_DRAW];
     float own[DRAWN], values[DRAWN][OF_DRAW];
@@ -783,7 +785,7 @@ static void tell_draws(const fr_reference *r, double temperature, bool drawn, bo
 }
 
 /* Samples from the three most likely ids with a temperature. With FR_OPT_LOGPROBS_DRAWN the log-probabilities must be
- * those of this distribution, and without it those of the raw logits. */
+ * those of this distribution. Without it they must be those of the raw logits. */
 START_TEST(draws_tell_what_they_were_drawn_from) {
     static told raw, drawn, drafted;
     fr_reference r;
@@ -867,9 +869,9 @@ START_TEST(settings_that_mean_nothing_are_refused) {
 }
 END_TEST
 
-/* Banning a script or all digits takes thousands of ids, given one by one or as a list. A copy of options is
- * independent of the original, and so is the copy that a session keeps. A fork that gets no options samples like its
- * session. */
+/* To ban a script or all digits, a caller may give biases for thousands of ids, one by one or as a list. A copy of the
+ * options must be independent of the original, and so must the copy that a session keeps. A fork that gets no options
+ * must sample like the original session. */
 START_TEST(biases_may_be_many) {
     enum { IDS = 20000, LEFT = 77, A_BIAS = 16 };
     fr_model *model;
@@ -890,7 +892,7 @@ START_TEST(biases_may_be_many) {
     for (int id = 0, vocab = (int)fr_model_fact(model, FR_FACT_VOCAB); id < vocab; id++) {
         char text[A_BIAS];
         snprintf(text, sizeof text, "%d-inf", id);
-        if (id == 3) copy = fr_options_copy(options); /* the copy gets the rest of the list */
+        if (id == 3) copy = fr_options_copy(options); /* from here on the copy gets the biases */
         if (id != LEFT) require(fr_options_set_text(copy ? copy : options, FR_OPT_LOGIT_BIAS, text));
     }
     ck_assert_uint_eq(options->bias_count, 3);

@@ -1,5 +1,5 @@
-/* Tests a session's steps: the ids that a step gives, where it ends, the state after a rejected draft, its
- * allocations, and the floating-point environment in which it computes. */
+/* Tests a session's steps: the ids that a step returns, where it ends, the state after a rejected draft, the
+ * allocations, and the floating-point environment of the computation. */
 /* suite: quick threads */
 #include <check.h>
 #include <math.h>
@@ -49,7 +49,8 @@ static fr_session *open_session(const engine *e, bool draft) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 static const size_t prompt_count = sizeof prompt / sizeof *prompt;
 
-/* Checks that each id of a step has log-probabilities, if they are wanted, and that no index beyond has any. */
+/* Checks that each id of a step has log-probabilities if they are requested, and that no index after the last id has
+ * any. */
 static void check_logprobs(const fr_session *session, size_t got) {
     const int32_t *ids;
     const float *values;
@@ -61,7 +62,7 @@ static void check_logprobs(const fr_session *session, size_t got) {
     }
 }
 
-/* Steps until there are `count` ids or the session ends. Returns how many ids there are. */
+/* Runs steps until there are `count` ids or the session ends. Returns the number of ids. */
 static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     size_t made = 0;
     while (made < count) {
@@ -75,7 +76,8 @@ static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     return made;
 }
 
-/* Writes the ids that the model generates after the prompt without drafts. It does not stop at an end of sequence. */
+/* Writes the ids that the model generates after the prompt without drafts. An end of sequence does not stop the
+ * text. */
 static void right_text(const engine *e, int32_t *ids) {
     require(fr_options_set(e->options, FR_OPT_IGNORE_EOS, 1));
     fr_session *session = open_session(e, false);
@@ -105,8 +107,8 @@ START_TEST(an_end_of_sequence_inside_a_step_ends_it) {
     int32_t text[COUNT], ids[COUNT];
     engine e = open_engine();
     right_text(&e, text);
-    for (size_t at = 0; at < 12; at++) { /* a step gives up to 16 ids; the id that ends the sequence is at index `at`
-                                          * of the step */
+    /* a step returns up to 16 ids; index `at` of the step has the id that ends the sequence */
+    for (size_t at = 0; at < 12; at++) {
         size_t first = 0;
         while (text[first] != text[at]) first++;
         require(fr_options_set(e.options, FR_OPT_LOGPROBS, 2));
@@ -140,7 +142,7 @@ START_TEST(a_limit_inside_a_step_cuts_the_drafting) {
         ck_assert_mem_eq(ids, text, limit * sizeof *ids);
         double drafted = fr_session_stat(session, FR_STAT_DRAFTED),
                calls = fr_session_stat(session, FR_STAT_TARGET_CALLS);
-        ck_assert(drafted + calls == (double)limit - 1); /* no draft beyond the limit was made */
+        ck_assert(drafted + calls == (double)limit - 1); /* no draft was made beyond the limit */
         fr_session_close(session);
     }
     close_engine(&e);
@@ -257,8 +259,9 @@ static bool at_once(void *context) {
     return true;
 }
 
-/* A scored text must have no later effect. After the session is reset and gets a prompt, two things must be as without
- * scoring: a truncation runs only the last id again, and an aborted step leaves no rows waiting. */
+/* A scored text must have no later effect. After scoring, the session is reset and gets a prompt. A truncation must
+ * then run only the last id again, and an aborted step must leave no rows waiting, as in a session that never
+ * scored. */
 START_TEST(a_scored_text_is_forgotten) {
     int32_t ids[FR_STEP_MAX], text[COUNT];
     size_t got, accepted;
@@ -326,9 +329,8 @@ START_TEST(a_drafter_of_another_model_is_refused) {
     ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "gemma4-e/assistant", other, NULL, &drafter), FR_INPUT);
     ck_assert_ptr_null(drafter);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "backbone_hidden_size"));
-    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* unlike the first drafter, this model
-                                                                                * drafts by text, so it fits any
-                                                                                * target */
+    /* unlike the first drafter, this model drafts by text, so it fits any target */
+    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter));
     fr_drafter_close(drafter);
     fr_model_close(other);
     ck_assert_int_eq(fr_model_open(FR_TEST_MODELS "gemma4-e/assistant", NULL, &other), FR_INPUT);
@@ -337,8 +339,8 @@ START_TEST(a_drafter_of_another_model_is_refused) {
 }
 END_TEST
 
-/* Choosing an id fails at the end of a prompt. The next call, whichever it is, runs the end of the prompt again and
- * fails too. */
+/* At the end of this prompt no id can be chosen, so the call fails. The next call, whichever function it is, must run
+ * the end of the prompt again and fail too. */
 START_TEST(a_prompt_without_a_choice_fails_again) {
     enum { VOCAB = 211, A_BIAS = 16 };
     static const int32_t few[] = {1, 2, 3, 4, 5};
@@ -378,8 +380,9 @@ static void set_seed(fr_session *session, fr_options *options, int64_t seed) {
     require(fr_session_set_options(session, options));
 }
 
-/* The seed is set before the first step, after one, or before a truncation to the prompt. The samples must be those of
- * a session that had this seed from the start. One target has recurrent states, the other sliding layers. */
+/* The seed is set before the first step, after one step, or before a truncation to the prompt. The samples must be
+ * those of a session that had this seed from the beginning. One target has recurrent states, and the other has sliding
+ * layers. */
 START_TEST(another_seed_draws_as_if_it_had_been_the_first) {
     static const char *const folders[] = {"gemma4-e", "qwen35-odd"};
     fr_model *model;

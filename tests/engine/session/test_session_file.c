@@ -1,5 +1,6 @@
-/* Tests saved sessions. A restored session must continue as a fresh run would, bit for bit, in any other way of
- * running. A file that is no session of this model is refused with one line and changes nothing. */
+/* Tests saved sessions. A restored session may run in any other way (threads, chunks, instruction set and so on). It
+ * must continue like a fresh session with the same text, with the same bits. A file that is not a session of this model
+ * is refused with one line and changes nothing. */
 /* suite: hostile damaged native */
 #include <check.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 
 static char folder[32], path[64];
 
-/* A way of running a session, which must not change its text. */
+/* A way of running a session. It must not change the session's text. */
 typedef struct manner {
     int64_t threads, chunk, context, checkpoints, swa_full;
     const char *isa;
@@ -98,7 +99,7 @@ static void save(const char *name, const manner *m, const char *kv, size_t count
 
 /* --------------------------------------------------------------------------------------------- saving and restoring */
 
-/* A hash of the logits after the timeline, and the ids that follow. */
+/* A hash of the logits after the session's text, and the ids that are generated next. */
 typedef struct outcome {
     int32_t ids[MORE];
     uint64_t logits;
@@ -127,8 +128,8 @@ static void check_same(const outcome *here, const outcome *there) {
     ck_assert_mem_eq(here->ids, there->ids, sizeof here->ids);
 }
 
-/* Restores the file in a session that runs in this way. Compares what follows with a fresh run, after the whole
- * timeline and then after a part of it. */
+/* Restores the file in a session that runs in this way. Compares the ids and logits that follow with those of a fresh
+ * session, first after the whole text and then after a truncation to a part of it. */
 static void check_restored(const char *name, const manner *m, const char *kv) {
     int32_t ids[640];
     engine e = open_engine(name, m, kv);
@@ -148,9 +149,9 @@ static void check_restored(const char *name, const manner *m, const char *kv) {
     close_engine(&e);
 }
 
-/* There are MANNERS ways of running a model. The first model is saved in each of them, and each file is restored in
- * every other way. Other models are saved in every second way (in all with FULL in the environment), and each file is
- * restored in one way, which differs from model to model. */
+/* A model can be run in MANNERS ways. The first model is saved in each of these ways, and each file is restored in
+ * every other way. Other models are saved in every second way (in every way if FULL is set in the environment). Each of
+ * their files is restored in one way, which differs from model to model. */
 START_TEST(a_restored_session_equals_a_fresh_run) {
     static const char *const kv[] = {NULL, "f16", "bf16"};
     const char *name = fr_reference_long((size_t)_i);
@@ -182,8 +183,8 @@ START_TEST(short_and_empty_timelines_come_back) {
 }
 END_TEST
 
-/* The sliding layers of the restored session may keep fewer or more positions than those of the saved one. Positions
- * that the file has must not be run again. */
+/* The sliding layers of the restored session may keep fewer or more positions than those of the saved session. The
+ * positions that the file contains must not be run again. */
 START_TEST(little_is_run_again) {
     for (size_t to = 0; to < MANNERS; to++) {
         save("gemma4-dense", &manners[0], NULL, 500, 0);
@@ -196,7 +197,7 @@ START_TEST(little_is_run_again) {
 }
 END_TEST
 
-/* Bytes that the caller attached to a session are saved and restored with it. */
+/* A caller can attach bytes to a session. They must be saved and restored with the session. */
 START_TEST(what_is_attached_comes_back) {
     size_t size;
     engine e = open_engine("gemma4-e", &manners[0], NULL);
@@ -232,7 +233,7 @@ START_TEST(the_file_is_complete_or_not_there) {
     ck_assert_int_eq(fr_session_restore(e.session, "/nowhere/at/all"), FR_INPUT);
     ck_assert_int_eq(fr_session_save(e.session, "/dev/full"), FR_INPUT);
     snprintf(command, sizeof command, "[ $(ls -A %s | wc -l) = 1 ]", folder);
-    ck_assert_int_eq(system(command), 0); /* rmdir fails if a temporary file is left */
+    ck_assert_int_eq(system(command), 0); /* rmdir fails if a temporary file remains */
     close_engine(&e);
 }
 END_TEST
@@ -263,7 +264,7 @@ START_TEST(another_model_type_or_context_is_refused) {
 }
 END_TEST
 
-/* Changes the first byte of a tensor, which is one of the bytes that the model's fingerprint covers. */
+/* Changes the first byte of a tensor. The model's fingerprint covers this byte, so the fingerprint must change. */
 START_TEST(one_other_weight_is_another_model) {
     engine e = open_engine("gemma4-e", &manners[0], NULL);
     const fr_checkpoint *files = &e.reference.model->files;
@@ -338,8 +339,8 @@ START_TEST(a_damaged_file_is_refused) {
 }
 END_TEST
 
-/* Writes wrong sizes into a file and corrects its hash. The file must be refused, or read with those sizes. Nothing
- * may crash, and no other memory may be read or written. */
+/* Writes wrong sizes into a file and corrects its hash. The file must be refused, or read with these sizes. The test
+ * must not crash, and no memory outside of the buffers may be read or written. */
 START_TEST(lying_sizes_do_no_harm) {
     const char *attached = _i ? "beside it" : NULL;
     static const uint64_t words[] = {0, 1, 63, 64, 199, 200, 201, 640, UINT32_MAX, (uint64_t)1 << 61, UINT64_MAX};
@@ -389,7 +390,8 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
-/* A session saved to memory has the same bytes as its file. A part of these bytes must be refused. */
+/* A session that is saved to memory has the same bytes as its file. If some of these bytes are missing, they must be
+ * refused. */
 START_TEST(in_memory) {
     const char *name = fr_reference_name(0);
     char *file;

@@ -1,5 +1,5 @@
-/* Tests one model and its drafter shared by sessions that run in threads of their own. Each session gives the text
- * that it gives alone, and runs on cores of its own. */
+/* Several threads share one model and its drafter, and each runs its own session. Each session must generate the text
+ * that it generates alone, and run on its own cores. */
 /* suite: threads native */
 #include <check.h>
 #include <pthread.h>
@@ -33,8 +33,8 @@ static fr_status generate(fr_session *session, int32_t *ids) {
     return status;
 }
 
-/* Runs several prompts that begin alike. A call that fails in between must leave its error line in this thread only.
- * Returns instead of asserting, because Check's assertions work only in Check's own thread. */
+/* Runs several prompts with the same beginning. In between a call fails, whose error line must be visible only in this
+ * thread. Errors are returned and not asserted, because Check's assertions work only in Check's own thread. */
 static void *converse(void *context) {
     work *w = context;
     int32_t prompt[40];
@@ -80,8 +80,8 @@ START_TEST(sessions_in_threads_say_what_they_say_alone) {
 }
 END_TEST
 
-/* Each session gets a core of its own while cores are free. When the first session is closed, the next one to open
- * gets its core. Cores that other processes have claimed are ignored here. */
+/* While cores are free, each session gets its own core. When the first session is closed, its core goes to the next
+ * session that is opened. In this test, cores that other processes have claimed count as free. */
 START_TEST(sessions_are_on_cores_of_their_own) {
     fr_reference reference;
     fr_session *first, *second, *third;
@@ -107,7 +107,7 @@ START_TEST(sessions_are_on_cores_of_their_own) {
 }
 END_TEST
 
-/* Adds a letter to `levels` for the level of each line that the library logs. */
+/* A log callback. Appends a letter for the line's level to `levels`. */
 static void keep_level(void *context, fr_log_level level, const char *line) {
     char *levels = context;
     size_t length = strlen(levels);

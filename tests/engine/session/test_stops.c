@@ -1,6 +1,6 @@
-/* Tests stop strings. A step must end at the id whose text completes a stop string, with and without drafts, and on
- * forks too. Meanwhile the session reports how much of the text is safe to show. The reference is a search through the
- * decoded text. */
+/* Tests stop strings. A step must end at the id whose text completes a stop string, with and without drafts, and also
+ * in forks. Meanwhile the session reports how much of the text can't belong to a stop string and is safe to show. The
+ * expected results come from a search through the decoded text. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static fr_session *begin(size_t drafts, int64_t seed) {
     return session;
 }
 
-/* Generates until the session stops, or until there are `most` ids. The length that is safe to show must never
+/* Generates until the session stops or has `most` ids. The length of the text that is safe to show must never
  * shrink. */
 static size_t go_on(fr_session *session, int32_t *ids, size_t made, size_t most) {
     size_t count, accepted, shown = 0, now;
@@ -64,7 +64,7 @@ static size_t go_on(fr_session *session, int32_t *ids, size_t made, size_t most)
     return made;
 }
 
-/* A text, and its length after each id. */
+/* A text, and the length of the text after each id. */
 typedef struct text {
     char bytes[4096];
     size_t length, end[MOST];
@@ -85,8 +85,9 @@ static void decode(text *t, const int32_t *ids, size_t count) {
     fr_decoder_free(decoder);
 }
 
-/* Returns the number of ids up to the one whose text first completes a stop string, or `count` if none does. *before
- * becomes the length of the text before that string, and *which the string's index, or -1. */
+/* Returns the number of ids up to the first id whose text completes a stop string, or `count` if no id does. Sets
+ * *before to the length of the text before this string. Sets *which to the string's index, or to -1 if there is
+ * none. */
 static size_t expected(const text *t, size_t count, char *const *strings, size_t strings_count, int *which,
                        size_t *before) {
     for (size_t i = 0; i < count; i++) {
@@ -121,7 +122,7 @@ START_TEST(steps_end_where_the_text_does) {
                 size_t length = 1 + below(12), from = below(all.length - length);
                 memcpy(strings[s], all.bytes + from, length);
                 strings[s][length] = '\0';
-                /* Makes a stop string whose beginning is in the text but which never completes. */
+                /* This stop string begins like a part of the text, but its last character is never generated. */
                 if (below(3) == 0) strings[s][length - 1] = '\x01';
             }
             size_t made = expected(&all, MOST, list, count, &which, &before);
@@ -154,7 +155,7 @@ START_TEST(forks_stop_there_too) {
         char string[16] = "", *list[1] = {string};
         size_t before, told, from = all.end[at - 1] - fr_smaller(all.end[at - 1], 3);
         int which;
-        memcpy(string, all.bytes + from, 12); /* begins before the fork, ends after it */
+        memcpy(string, all.bytes + from, 12); /* the string begins before the fork and ends after it */
         size_t made = expected(&all, MOST, list, 1, &which, &before);
         require(fr_engine_session(engine, options, &session));
         require(fr_session_set_stops(session, (const char *const *)list, 1));
@@ -172,8 +173,8 @@ START_TEST(forks_stop_there_too) {
 }
 END_TEST
 
-/* A fork with a draft method that needs every row runs the timeline again. The rows that run again give no new text.
- * So a stop string that began before the fork must still end the fork's text. */
+/* A fork has a draft method that needs every row, so it runs its text again. These rows give no new text. A stop string
+ * that began before the fork must still end the fork's text. */
 START_TEST(forks_with_another_method_stop_there_too) {
     static const int32_t prompt[] = {40, 41, 42, 43, 44, 45, 46, 47};
     enum { FORKED = 5, ENOUGH = 30 };
@@ -230,7 +231,7 @@ START_TEST(a_new_prompt_is_a_new_text) {
     ck_assert_int_eq(fr_session_stopped(session, &before), 0);
     int32_t whole[3 + MOST + 1 + MOST] = {2, 400, 300};
     size_t length = fr_session_length(session);
-    memcpy(whole, session->ids, length * sizeof *whole); /* the current timeline is given as a prompt again */
+    memcpy(whole, session->ids, length * sizeof *whole); /* gives the session's whole text again as a prompt */
     require(fr_session_set_prompt(session, whole, length));
     ck_assert_int_eq(fr_session_stopped(session, &before), -1);
     ck_assert_uint_eq(before, 0);

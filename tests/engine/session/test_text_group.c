@@ -1,7 +1,8 @@
-/* Tests texts that an embedder runs side by side: each must have the rows that it has when it is run alone.
+/* An embedder runs several texts in one batch. Each text must get the same embedding as when it is run alone.
  *
- * The expected rows come from fr_session_rows, which runs a single text. They are pooled here, and every bit is
- * compared: for models with whole, sliding and recurrent layers, for chunks that cut texts, and for several threads. */
+ * The expected values come from fr_session_rows, which runs a single text. This test pools its rows and compares every
+ * bit of the result. The models have full, sliding and recurrent layers. The tests vary the number of threads, and use
+ * chunks that divide texts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@ enum { FOLDERS = sizeof folders / sizeof *folders };
 static const fr_pooling poolings[] = {FR_POOLING_MEAN, FR_POOLING_CLS, FR_POOLING_LAST};
 enum { POOLINGS = sizeof poolings / sizeof *poolings };
 
-/* There are more texts than a group has sessions. Most texts are short, and every seventh is longer than the usual
- * chunk. */
+/* There are more texts than a group of the embedder has sessions. Most texts are short. Every seventh text is longer
+ * than the usual chunk. */
 static int32_t ids[TEXTS][LONGEST];
 static fr_embedder_text texts[TEXTS];
 
@@ -58,7 +59,7 @@ static fr_options *settings(int threads, int chunk) {
     return options;
 }
 
-/* Gives the expected rows of one pooling, [TEXTS, width], malloc'd. */
+/* Returns the expected embeddings with this pooling, an array [TEXTS, width]. The caller frees it. */
 static float *rows_alone(const char *folder, fr_pooling pooling, size_t *width) {
     fr_model *model;
     fr_session *session;
@@ -98,7 +99,7 @@ START_TEST(rows_are_those_of_each_text_alone) {
         fr_options *options = settings(runs[i][0], runs[i][1]);
         require(fr_model_open(folder, options, &model));
         require(fr_embedder_open(model, NULL, options, pooling, &embedder));
-        require(fr_embedder_rows(embedder, texts, 2, 0, 0, got)); /* opens an engine for two texts */
+        require(fr_embedder_rows(embedder, texts, 2, 0, 0, got)); /* opens an engine with two sessions */
         compare(got, expected, 2, width, folder);
         memset(got, 0, TEXTS * width * sizeof *got);
         require(fr_embedder_rows(embedder, texts, TEXTS, 0, 0, got));
@@ -112,8 +113,8 @@ START_TEST(rows_are_those_of_each_text_alone) {
 }
 END_TEST
 
-/* If an engine has pages for a single text only, fewer texts run at a time. The caller's own sessions of that engine
- * stay open meanwhile. */
+/* If an engine has pages for only one text, the embedder runs fewer texts at a time. The caller's own sessions of this
+ * engine stay open meanwhile. */
 START_TEST(a_shared_engine_and_few_pages_change_no_bit) {
     static const size_t sessions[] = {2, 9};
     size_t width;
@@ -138,8 +139,8 @@ START_TEST(a_shared_engine_and_few_pages_change_no_bit) {
         compare(got, expected, TEXTS, width, folders[_i]);
         for (size_t k = 0; k + 2 < sessions[i]; k++) require(fr_engine_session(engine, options, &others[k]));
         memset(got, 0, TEXTS * width * sizeof *got);
-        require(fr_embedder_rows(embedder, texts, TEXTS, 0, 0, got)); /* sessions have all other places, so only the
-                                                                       * embedder's own is left */
+        /* all other places of the engine are taken, so only the embedder's own session is left */
+        require(fr_embedder_rows(embedder, texts, TEXTS, 0, 0, got));
         compare(got, expected, TEXTS, width, folders[_i]);
         for (size_t k = 0; k + 2 < sessions[i]; k++) fr_session_close(others[k]);
         fr_embedder_close(embedder);
@@ -152,8 +153,8 @@ START_TEST(a_shared_engine_and_few_pages_change_no_bit) {
     free(got);
 }
 
-/* If one text fails, the texts before it have their rows, also those in the same forward, and the texts after it have
- * none. The embedder can be used again. */
+/* If one text fails, the texts before it must get their embeddings, even those in the same forward pass. The texts
+ * after it get none. The embedder must be usable afterwards. */
 START_TEST(an_error_in_one_text_spares_those_before_it) {
     enum { BAD = 20 };
     fr_changed_folder folder;

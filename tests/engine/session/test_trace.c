@@ -1,5 +1,5 @@
-/* Tests src/engine/session/trace.c and src/engine/session/stats.c. The reports and counts that a session makes of its
- * rounds are compared with those of transformers' own speculative loop. */
+/* Tests src/engine/session/trace.c and src/engine/session/stats.c. A session reports and counts its rounds. The reports
+ * and counts are compared with transformers' own loop of speculative decoding. */
 /* suite: quick hostile native */
 #include <check.h>
 #include <limits.h>
@@ -20,7 +20,8 @@
 
 enum { CONTEXT = 128, ROOM = 1 << 18, DEPTH = 3 };
 
-/* All lines of a trace in order. The buffer has a fixed size, so that the test allocates nothing. */
+/* All lines of a trace, in order. The buffer has a fixed size, so the test itself allocates nothing while the library
+ * runs. */
 typedef struct heard {
     char text[ROOM];
     size_t length;
@@ -49,7 +50,7 @@ static json_t *parse(const heard *from) {
     return all;
 }
 
-/* Returns the lines that report this kind of event. */
+/* Returns the lines whose event is `event`. */
 static json_t *events(const json_t *all, const char *event) {
     json_t *some = json_array();
     for (size_t i = 0; i < json_array_size(all); i++) {
@@ -72,10 +73,11 @@ static double real(const json_t *object, const char *key) {
 typedef struct engine {
     fr_reference reference;
     fr_options *options;
-    const json_t *rounds, *prompt; /* the rounds and the prompt of transformers' loop */
+    const json_t *rounds, *prompt; /* the rounds and the prompt of a loop that transformers ran */
 } engine;
 
-/* Opens the fixture. loop: the number of one of the reference's runs that draft DEPTH tokens per round. */
+/* Opens the fixture. The reference has several runs that draft DEPTH tokens per round; `loop` is the number of one of
+ * them. */
 static void open_engine(engine *e, size_t loop) {
     e->options = fr_options_new();
     require(fr_options_set(e->options, FR_OPT_CONTEXT, CONTEXT));
@@ -101,7 +103,7 @@ static fr_session *open_session(const engine *e, bool traced) {
     return session;
 }
 
-/* Runs the prompt, the step that gives its first id, and as many rounds as the reference has. */
+/* Runs the prompt, then the step that returns its first id, and then as many rounds as the reference has. */
 static void run_rounds(const engine *e, fr_session *session) {
     size_t count, got, accepted;
     int32_t *prompt = fr_json_ids_of(e->prompt, &count), ids[FR_STEP_MAX];
@@ -113,7 +115,7 @@ static void run_rounds(const engine *e, fr_session *session) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Drafts, accepted drafts, ids and margins must be those of transformers. */
+/* The drafts, accepted drafts, ids and margins in the trace must be those of transformers. */
 START_TEST(the_rounds_are_the_references) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -154,7 +156,7 @@ START_TEST(the_rounds_are_the_references) {
 }
 END_TEST
 
-/* The lines for a prompt must have the prompt's ids in order. Each line may have at most as many ids as a chunk. */
+/* The lines for a prompt must list the prompt's ids in order. Each line may list at most as many ids as a chunk has. */
 START_TEST(prompt_lines_are_the_prompt) {
     engine e;
     open_engine(&e, 0);
@@ -177,7 +179,7 @@ START_TEST(prompt_lines_are_the_prompt) {
 }
 END_TEST
 
-/* A trace must change no id, and the library must allocate nothing for it. */
+/* A trace must not change any id, and the library must not allocate memory for it. */
 START_TEST(tracing_changes_no_id_and_allocates_nothing) {
     int32_t ids[2][60];
     engine e;
@@ -204,7 +206,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
-/* The expected counts for each depth follow from how many drafts each round of the reference accepts. */
+/* The expected counts for each draft depth are computed from the number of drafts that each round of the reference
+ * accepts. */
 START_TEST(depths_are_counted) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -234,8 +237,8 @@ START_TEST(depths_are_counted) {
 }
 END_TEST
 
-/* All 15 drafts are right, and the fifth is an end of sequence. So five are accepted. The other ten must not be
- * compared with the target's choice, nor counted. */
+/* All 15 drafts are right, and the fifth is an end of sequence. So five drafts are accepted. The other ten must be
+ * neither compared with the target's ids nor counted. */
 START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
     enum { STOOD = 5 };
     engine e;
@@ -269,8 +272,8 @@ START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
 }
 END_TEST
 
-/* The seconds in a trace's lines must add up to the session's totals, also if the totals are reset in the middle of
- * the trace. */
+/* The seconds in a trace's lines must add up to the session's totals, even if the totals are reset in the middle of the
+ * trace. */
 START_TEST(seconds_add_up_to_the_statistics) {
     static const struct {
         const char *key;

@@ -1,5 +1,5 @@
-/* Tests going back on a timeline. After any truncation, abort or changed prompt, a session must equal a fresh one with
- * the same ids, bit for bit. Also tests the cost: which tokens are run again. */
+/* Tests sessions that go back to an earlier position. After any truncation, aborted call or changed prompt, a session
+ * must be equal to a fresh session with the same ids, bit for bit. Also tests the cost: which tokens are run again. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-#define CONTEXT 640 /* ten times RING, the number of positions that the fixtures' sliding layers keep */
+#define CONTEXT 640 /* ten times RING, the number of positions that the sliding layers keep */
 #define CHUNK   16
 #define RING    64
-#define MORE    9 /* number of ids that a comparison generates */
+#define MORE    9 /* number of ids that are generated for a comparison */
 
 static uint64_t state;
 
@@ -28,7 +28,7 @@ static size_t draw(size_t limit) {
 }
 
 static void draw_ids(int32_t *ids, size_t count, size_t vocab) {
-    /* leaves out the last 5 % of the ids, which include the image tokens */
+    /* excludes the last 5 % of the ids, among which are the image tokens */
     for (size_t i = 0; i < count; i++) ids[i] = (int32_t)draw(vocab - vocab / 20);
 }
 
@@ -60,10 +60,10 @@ typedef struct walk {
     const fr_drafter *drafter;
     fr_session *session;
     size_t vocab;
-    int countdown; /* forward passes until the abort callback returns true; negative: never */
+    int countdown; /* number of forward passes until the abort callback returns true; negative: it never does */
 } walk;
 
-/* Compares two sessions that have just run a prompt: their next ids, the logits from which these were chosen, and
+/* Compares two sessions that have just run a prompt: their next ids, the logits from which these ids were chosen, and
  * their drafts. */
 static void compare_states(const walk *w, fr_session *fresh) {
     fr_session *s = w->session;
@@ -81,7 +81,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
     for (size_t i = 0; i < 2; i++) {
         logits[i] = calloc(4 * w->vocab, sizeof(float));
         fr_draft_view view = fr_session_view(both[i]);
-        both[i]->ids[view.length++] = s->next; /* appends the next id, as the step that returns it does */
+        both[i]->ids[view.length++] = s->next; /* appends the next id, as the step does that returns this id */
         fr_proposal proposal = {
             .draft = both[i]->drafting.draft, .view = &view, .count = 4, .ids = drafts[i], .logits = logits[i]};
         require(fr_draft_propose_one(&proposal));
@@ -93,7 +93,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
     free(logits[1]);
 }
 
-/* Compares the session with a fresh one whose prompt is the session's whole timeline. */
+/* Compares the session with a fresh session whose prompt is the whole text of the first. */
 static void compare_with_fresh(walk *w, bool after_prompt) {
     fr_session *fresh;
     int32_t here[MORE], there[MORE];
@@ -114,7 +114,7 @@ static bool count_down(void *context) {
     return *countdown >= 0 && (*countdown)-- == 0;
 }
 
-/* Replaces the end of the timeline by a new prompt, as an edited conversation does. */
+/* Replaces the end of the session's text by a new prompt, as a chat program does when the user edits a message. */
 static fr_status set_prompt(walk *w) {
     int32_t ids[CONTEXT];
     size_t kept = draw(fr_session_length(w->session) + 1), more = draw(100);
@@ -134,8 +134,8 @@ static fr_status append(walk *w) {
     return fr_session_prompt(w->session, ids, count);
 }
 
-/* Makes one random change of the timeline; its call may be aborted. *ran becomes true if the call ran a prompt to its
- * end. */
+/* Makes one random change of the session's text. The call may be aborted. Sets *ran to true if the call has run a
+ * prompt to its end. */
 static void change(walk *w, bool *ran) {
     size_t length = fr_session_length(w->session);
     int32_t ids[30];
@@ -222,21 +222,22 @@ START_TEST(what_a_truncation_runs_again) {
                *whole = options_with(0, true, NULL);
     state = 7;
     fr_reference_open(&reference, "gemma4-e", none);
-    /* A truncation within the positions that sliding layers keep runs only the last token again, to get the target's
-     * logits after it. At length 300 they keep the positions from 192 on: the page with position 299 and the page
-     * before it. A row needs 9 positions before it. */
+    /* Sliding layers keep only some positions. If a truncation falls within them, only the last token is run again, to
+     * get the target's logits after it. At length 300, the kept positions are those from 192 on: the page with position
+     * 299 and the page before it. A row needs the 9 positions before it. */
     ck_assert(rerun_of(&reference, none, 300, 0, 300) == 0);
     ck_assert(rerun_of(&reference, none, 300, 0, 299) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9 + 1) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9) == 192 + 9);
     ck_assert(rerun_of(&reference, none, 300, 0, 0) == 0);
-    /* With checkpoints, a session can go back to the end of its prompt after a reply of any length, and must run only
-     * the last token again. It can also go back to a place shortly before the end, because a template may change the
-     * last ids of a prompt. */
+    /* With checkpoints, a session can go back to the end of its prompt after a reply of any length, and only the last
+     * token is run again. It can also go back to a position shortly before the prompt's end. This is needed because a
+     * chat template may change the last ids of a prompt. */
     ck_assert(rerun_of(&reference, some, 316, 200, 316) == 1);
     ck_assert(rerun_of(&reference, some, 316, 200, 316 - 40) == 1);
     ck_assert(rerun_of(&reference, none, 316, 200, 316) == 316);
-    /* At other positions, at most as many tokens are run again as sliding layers keep positions. */
+    /* For other positions, the number of tokens that are run again is at most the number of positions that sliding
+     * layers keep. */
     for (size_t to = 1; to < 500; to += 7) ck_assert(rerun_of(&reference, some, 500, 0, to) <= RING);
     for (size_t to = 1; to < 500; to += 31) ck_assert(rerun_of(&reference, whole, 500, 0, to) <= 1);
     fr_reference_close(&reference);
@@ -257,8 +258,8 @@ START_TEST(few_checkpoints_stay_spread) {
             double rerun = rerun_of(&reference, options, length, 0, to);
             worst = rerun > worst ? rerun : worst;
         }
-        /* Three checkpoints, and the positions that are always kept, divide the timeline into four parts. No part may
-         * be longer than half of the timeline. */
+        /* Three checkpoints and the positions that are always kept divide the text into four parts. No part may be
+         * longer than half of the text. */
         ck_assert_msg(worst <= (double)(length / 2 + RING), "%zu: %g", length, worst);
     }
     fr_reference_close(&reference);
@@ -311,14 +312,14 @@ START_TEST(an_abort_is_seen_between_chunks) {
         ck_assert_uint_eq(session->cache.kv.length, (size_t)chunks * CHUNK);
         ck_assert_uint_eq(fr_session_length(session), 100);
         ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == (double)chunks * CHUNK);
-        countdown = -1; /* the next call is not aborted, so it runs the rest of the prompt */
+        countdown = -1; /* the next call is not aborted and runs the rest of the prompt */
         require(fr_session_set_prompt(session, ids, 100));
         ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == 100);
         ck_assert(fr_session_stat(session, FR_STAT_REUSED_TOKENS) == (double)chunks * CHUNK);
         ck_assert(fr_session_stat(session, FR_STAT_RERUN_TOKENS) == 0);
         fr_session_reset(session);
     }
-    int countdown = -1; /* from here on: an aborted step must return no id and remove none */
+    int countdown = -1; /* from here on an aborted step must neither return nor remove an id */
     fr_session_set_abort(session, count_down, &countdown);
     require(fr_session_prompt(session, ids, 20));
     for (int step = 0; step < 3; step++) require(fr_session_step(session, given, 4, &count, &accepted));

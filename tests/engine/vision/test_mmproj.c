@@ -1,8 +1,8 @@
-/* Tests a GGUF text model whose vision encoder is in a file of its own, as llama.cpp's converter writes it.
+/* Tests GGUF text models with a vision encoder in a separate file, as llama.cpp's converter writes them.
  *
- * tests/data/glm-ocr/mmproj-bf16.gguf has the same vision encoder as model.safetensors there (make_mmproj.py). So it
- * must give the values that transformers computed for that folder. Wrong files are made by changing bytes of right
- * ones. */
+ * tests/data/glm-ocr/mmproj-bf16.gguf has the same vision encoder as model.safetensors in that folder (make_mmproj.py).
+ * So it must give the values that transformers computed for the folder. Damaged files are made by changing bytes of
+ * good files. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 #define TOWER   FOLDER "/mmproj-bf16.gguf"
 #define PICTURE FOLDER "/image/digits.png"
 #define BOUND   1e-3
-#define PROMPT  5 /* index of the reference's prompt with the picture */
+#define PROMPT  5 /* index of the reference's prompt that has the picture */
 
 static fr_status open_pair(const char *text, const char *tower, fr_model **model) {
     fr_options *options = fr_options_new();
@@ -44,7 +44,8 @@ static void show(fr_session *session, const fr_model *model) {
     fr_picture_close(picture);
 }
 
-/* Returns the logits of the prompt with the picture, or those of the drafter's 4 draft steps after it. */
+/* Returns the logits of the prompt with the picture. If there is a drafter, returns the logits of its 4 draft steps
+ * after the prompt instead. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count) {
     fr_session *session;
     size_t capacity = (drafter ? 4 : count) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
@@ -60,8 +61,8 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------- the same model */
 
-/* The GGUF text model has the rows of queries and keys in a different order from the folder's model. So the last bits
- * of its logits may differ. */
+/* The GGUF text model has the rows of queries and keys in another order than the folder. So its logits may differ in
+ * the last bits. */
 START_TEST(logits_behind_a_picture) {
     fr_reference r;
     fr_model *model;
@@ -107,8 +108,8 @@ static bool stop_at_the_third(void *context) {
     return ++*(int *)context == 3;
 }
 
-/* A prompt with a picture is aborted, as by Ctrl-C in a chat. The prompt must go on later without the picture being
- * shown again. */
+/* A prompt with a picture is aborted, as when a user presses Ctrl-C in a chat. The rest of the prompt must run later,
+ * and the caller need not show the picture again. */
 START_TEST(a_prompt_that_was_stopped_can_be_run_again) {
     fr_reference r;
     fr_model *model;
@@ -139,7 +140,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- numbers */
 
-/* Returns the picture's embeddings from the model's vision encoder. */
+/* Returns the embeddings of the picture, computed by the model's vision encoder. */
 static fr_vision_rows embeddings(const fr_model *model) {
     fr_vision_rows rows;
     fr_image image;
@@ -152,7 +153,7 @@ static fr_vision_rows embeddings(const fr_model *model) {
     return rows;
 }
 
-/* Writes the vision encoder in another type of weights, as `forerun quantize` does. */
+/* Writes a copy of the vision encoder with another type of weights, as `forerun quantize` does. */
 static void write_as(const char *type, const char *path) {
     const fr_lab_quantization how = {.type = type, .pure = true};
     FILE *out = fopen(path, "wb");
@@ -161,9 +162,9 @@ static void write_as(const char *type, const char *path) {
     fclose(out);
 }
 
-/* The bounds are for differences of embeddings whose mean size is 0.61. Rounding the weights alone makes a difference
- * of 0.0074 with q8_0 and 0.052 with q5_k (computed by transformers with weights that gguf-py decoded). Activations of
- * 8 bits add the rest. */
+/* The largest and the mean allowed difference between embeddings, whose mean size is 0.61. If only the weights are
+ * rounded, the difference is 0.0074 with q8_0 and 0.052 with q5_k; transformers computed this from weights that gguf-py
+ * decoded. The rounding of activations to 8 bits adds the rest. */
 START_TEST(embeddings_from_every_kind_of_type) {
     static const struct {
         const char *type; /* NULL: the file is used unchanged */
@@ -196,8 +197,8 @@ START_TEST(embeddings_from_every_kind_of_type) {
 }
 END_TEST
 
-/* The file has a convolution for each of two frames, and the folder has both in one tensor. The embeddings must be
- * equal bit for bit. */
+/* The file has a separate convolution for each of two frames, and the folder has both in one tensor. The embeddings
+ * must be equal, bit for bit. */
 START_TEST(embeddings_are_those_of_the_folder_bit_for_bit) {
     fr_model *folder, *model;
     fr_options *options = fr_options_new();
@@ -219,15 +220,15 @@ END_TEST
 /* ----------------------------------------------------------------------------------------------------- wrong files */
 
 typedef struct damage {
-    const char *text; /* a text that occurs once; the bytes to change begin `skip` bytes after it */
+    const char *text; /* a text that occurs once; the bytes to change begin `skip` bytes after its end */
     size_t skip;
     const void *value;
     size_t length;
     const char *words;
 } damage;
 
-#define NUMBER 4 /* bytes between a key and its number: they have the number's type */
-#define SHAPE  4 /* bytes between a tensor's name and its dimensions: they have the number of dimensions */
+#define NUMBER 4 /* a number's type takes these bytes between the key and the number */
+#define SHAPE  4 /* the number of dimensions takes these bytes between a tensor's name and its dimensions */
 
 static const damage damages[] = {
     {"general.architecture", 12, "clap", 4, "expected a vision tower, a GGUF file of architecture \"clip\""},
@@ -270,7 +271,7 @@ static uint8_t *read_tower(size_t *size) {
     return bytes;
 }
 
-/* Opens the bytes as a vision encoder of the text model. This must fail with one line that has these words. */
+/* Opens the bytes as a vision encoder of the text model. This must fail with one line that contains `words`. */
 static void expect_refusal(const uint8_t *bytes, size_t size, const char *words) {
     char path[64] = "/tmp/test_mmproj_XXXXXX";
     fr_model *model;
@@ -298,8 +299,8 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* The convolution of the second frame gets a wrong type, and so does the only other tensor of four dimensions. Then
- * nothing can be joined with the convolution of the first frame, and the file must be refused. */
+/* The convolution of the second frame gets a wrong type, and the only other tensor with four dimensions gets a wrong
+ * type too. So no tensor can be joined with the convolution of the first frame, and the file must be refused. */
 START_TEST(one_frame_alone_is_refused) {
     static const char *const others[] = {"v.patch_embd.weight.1", "mm.patch_merger.weight"};
     size_t size;
@@ -323,7 +324,7 @@ START_TEST(files_cut_short) {
 }
 END_TEST
 
-/* Valid files are given in the wrong roles. */
+/* Valid files are given in wrong roles, such as a text model as the vision encoder. */
 START_TEST(wrong_roles) {
     static const struct {
         const char *text, *tower, *words;

@@ -1,8 +1,9 @@
-/* Tests the vision encoder against transformers, from a picture's bytes to embeddings, step by step. Also tests that
- * any number of threads and any instruction set give the same bits, and the positions of prompts with pictures.
+/* Compares the vision encoder with transformers step by step, from a picture's bytes to its embeddings. Also tests that
+ * the bits are the same for any number of threads and any instruction set. Also tests the positions of prompts with
+ * pictures.
  *
- * There are two vision encoders: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of
- * odd widths, whose pictures are shrunk, enlarged or left alone (tests/data/vision/make_cases.py). */
+ * There are two vision encoders. One is that of the GLM-OCR reference, as published and as llama.cpp converts it. The
+ * other has odd widths; its pictures are shrunk, enlarged or left as they are (tests/data/vision/make_cases.py). */
 /* suite: hostile threads */
 #include <check.h>
 #include <limits.h>
@@ -21,10 +22,10 @@
 
 #define LAYERS_MAX 8
 
-/* A picture of a fixture. Its reference tensors are named PREFIX.NAME. */
+/* A picture of a fixture. `prefix` begins the names of its reference tensors (PREFIX.NAME). */
 typedef struct subject {
     const char *folder, *picture, *prefix;
-    const char *mmproj; /* the file of the vision encoder; NULL: the encoder is in the folder */
+    const char *mmproj; /* the file of the vision encoder, or NULL if the encoder is in the folder */
 } subject;
 
 static const subject subjects[] = {
@@ -47,8 +48,8 @@ typedef struct bench {
     fr_image image;
 } bench;
 
-/* Returns the width of the text model for which the vision encoder is made. Returns 0 if its configuration doesn't
- * say. */
+/* Returns the width of the text model for which the vision encoder is made, or 0 if the configuration does not state
+ * it. */
 static size_t text_width(const json_t *config) {
     return (size_t)json_integer_value(json_object_get(json_object_get(config, "vision_config"), "out_hidden_size"));
 }
@@ -93,7 +94,7 @@ static void close_bench(bench *b) {
     fr_map_close(&b->map);
 }
 
-/* Returns a tensor of the reference, or NULL if there is none of this name. */
+/* Returns the reference's tensor of this name, or NULL if there is none. */
 static const fr_tensor *expected(const bench *b, const char *name) {
     char full[128];
     snprintf(full, sizeof full, "%s.%s", b->subject->prefix, name);
@@ -156,8 +157,8 @@ START_TEST(pixel_values_are_those_of_the_processor) {
 }
 END_TEST
 
-/* A picture in the vision encoder. `streams` keeps its rows: first those of the patches, then those after each
- * block. */
+/* A picture that runs through the vision encoder. `streams` keeps its rows: first the rows of the patches, then the
+ * rows after each block. */
 typedef struct watched {
     fr_vision_activations activations;
     float *streams[LAYERS_MAX + 1];
@@ -209,9 +210,9 @@ START_TEST(every_layer_is_that_of_transformers) {
 }
 END_TEST
 
-/* Runs pictures of all sizes up to 5 by 5 units. The memory of each run is measured for its size. If the memory for a
- * size were measured too small, the run would fail: the arena rounds allocations up, but rows of 160 bytes are no
- * multiple of the rounding, so there is hardly any spare memory. */
+/* Runs pictures of all sizes up to 5 by 5 units. The memory for each run is computed from the picture's size. If it
+ * were too small, the run would fail. There is hardly any spare memory, because the rows of 160 bytes are not a
+ * multiple of the number to which the arena rounds allocations. */
 START_TEST(a_picture_of_any_size_is_seen) {
     enum { MOST = 5 };
     bench b;
@@ -381,7 +382,7 @@ START_TEST(the_reference_prompt_stands_where_the_reference_says) {
 }
 END_TEST
 
-/* A picture may have two runs of tokens. These runs must get the positions that two pictures get. */
+/* A picture may have two runs of tokens. These runs must get the same positions as two pictures. */
 START_TEST(runs_of_a_picture_stand_like_pictures) {
     static const int32_t ids[] = {1, 9, 9, 9, 9, 9, 9, 2, 3, 9, 9, 9, 9, 9, 9, 4, 9, 9, 5};
     enum { COUNT = sizeof ids / sizeof *ids };
@@ -446,8 +447,8 @@ START_TEST(a_tower_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* Makes a folder with the odd vision encoder and these two files of its picture processor (NULL: no such file). Reads
- * the limits that they set on pictures. */
+/* Makes a folder with the odd vision encoder and these two configuration files of its picture processor. NULL means
+ * that a file is missing. Reads the limits for pictures that these files set. */
 static fr_status read_limits(const char *processor, const char *preprocessor, fr_vision_config *limits) {
     char folder[] = "/tmp/test_vision_XXXXXX", path[64], published[64], target[PATH_MAX];
     const char *const names[] = {"config.json", "model.safetensors", "processor_config.json",
@@ -480,7 +481,7 @@ static fr_status read_limits(const char *processor, const char *preprocessor, fr
 #define SIZE(least, most) "{\"size\": {\"shortest_edge\": " #least ", \"longest_edge\": " #most "}" REST
 #define NESTED(inner)     "{\"image_processor\": " inner ", \"processor_class\": \"Glm46VProcessor\"}"
 
-/* transformers looks for the picture processor in two places: image_processor in processor_config.json, or else
+/* transformers reads the picture processor from image_processor in processor_config.json. If that is missing, it reads
  * preprocessor_config.json. It never reads both. */
 START_TEST(a_picture_processor_in_either_file) {
     static const struct {

@@ -1,9 +1,9 @@
-/* Tests models that read pictures against transformers, one kind after the other: pixel values, the layers and rows of
- * the vision encoder, logits after pictures, greedy text and drafts.
+/* Compares models that read pictures with transformers, one kind of model after the other: pixel values, the layers and
+ * rows of the vision encoder, logits after pictures, greedy text and drafts.
  *
- * Each folder tests/data/vision/NAME is a small model with random weights (cut_models.py), together with what
- * transformers 5.24 computed from its pictures and prompts. FR_VISION_FIXTURES in the environment names another place
- * for such folders, relative to tests/data/models. */
+ * Each folder tests/data/vision/NAME is a small model with random weights (cut_models.py). It also has what
+ * transformers 5.24 computed from its pictures and prompts. If FR_VISION_FIXTURES is set in the environment, it names
+ * another place for such folders, relative to tests/data/models. */
 /* suite: hostile damaged threads */
 #include <check.h>
 #include <limits.h>
@@ -25,7 +25,8 @@ static const char *const kinds[] = {"qwen3.5",      "qwen3-vl",     "qwen3-vl-mo
                                     "gemma4-dense", "gemma4-e",     "gemma4-unified", "smolvlm",    "mistral3",
                                     "idefics3",     "gemma3-crops", "ministral3"};
 
-/* Indexes of the kinds for which there are also two GGUF files by llama.cpp: text model and vision encoder. */
+/* Indexes of the kinds that also have two GGUF files from llama.cpp: one of the text model and one of the vision
+ * encoder. */
 static const int paired[] = {0, 2, 3, 4, 5, 6, 7, 8, 9};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
@@ -67,7 +68,7 @@ static const fr_tensor *find(const fr_reference *r, size_t picture, const char *
     return fr_tensors_find(&r->tensors, full);
 }
 
-/* Ends the test if a value differs from the expected one by more than `bound` times the largest expected value. */
+/* Fails the test if a value differs from the expected value by more than `bound` times the largest expected value. */
 static void compare(const float *got, const float *expected, size_t count, double bound, const char *what) {
     double largest = 0, worst = 0;
     for (size_t i = 0; i < count; i++) {
@@ -79,8 +80,8 @@ static void compare(const float *got, const float *expected, size_t count, doubl
 
 /* ---------------------------------------------------------------------------------------------- the vision encoder */
 
-/* A picture in the vision encoder. `streams` keeps its rows: first those of the patches, then those after each
- * layer. */
+/* A picture that runs through the vision encoder. `streams` keeps its rows: first the rows of the patches, then the
+ * rows after each layer. */
 typedef struct watched {
     fr_vision_activations a;
     float *streams; /* [layers + 1, patches, hidden] */
@@ -98,15 +99,15 @@ static void run_watched(void *context, const fr_team *team) {
     fr_vision_merge(team, &w->a);
 }
 
-/* Returns true if transformers orders all patches of a picture row by row. It may instead put the patches of one token
- * next to each other. */
+/* Returns true if transformers orders all patches of a picture row by row. Otherwise transformers puts the patches of
+ * one token next to each other. */
 static bool row_by_row(const fr_vision *vision) {
     const fr_tower *tower = vision->config.tower;
     return tower == &fr_tower_gemma3 || tower == &fr_tower_gemma4 || tower == &fr_tower_idefics3 ||
            tower == &fr_tower_pixtral;
 }
 
-/* Returns where transformers' order has the patch. */
+/* Returns the position of the patch in transformers' order. */
 static size_t place_of(const watched *w, size_t patch) {
     const fr_vision_config *c = &w->a.vision->config;
     size_t row, column;
@@ -115,9 +116,9 @@ static size_t place_of(const watched *w, size_t patch) {
     return row * w->a.grid.columns * c->merge + column;
 }
 
-/* Returns value number `value` of a patch as the processor gives it. The processors of Gemma 3, Idefics 3 and Pixtral
- * give a picture's values by channel, one picture for each view. For Gemma 4 the model, not the processor, makes 2 *
- * (x - 0.5) of a value. */
+/* Returns value number `value` of a patch as transformers' processor gives it. The processors of Gemma 3, Idefics 3 and
+ * Pixtral give the values of each view as a picture, ordered by channel. For Gemma 4 the result is 2 * (x - 0.5) of the
+ * processor's value x, because the model, not the processor, computes this. */
 static double pixel_of(const fr_vision_config *c, const fr_tensor *pixels, size_t view, size_t patch, size_t value,
                        size_t row, size_t column) {
     const float *all = pixels->data;
@@ -145,7 +146,7 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
     fr_vision_activations_layout(&w.a, &arena, 1);
     fr_pool *pool = open_pool(1);
     fr_pool_run(pool, run_watched, &w);
-    /* the reference may have only the first patches of a picture */
+    /* the reference may have only the first few patches of a picture */
     size_t kept = layers->shape[layers->dims - 2] * c->hidden;
     ck_assert_uint_eq(layers->shape[0], c->layers + 1);
     ck_assert_uint_eq(layers->dims == 4 ? layers->shape[1] : 1, views);
@@ -158,14 +159,14 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
         compare(ordered, (const float *)layers->data + (i * views + view) * kept, kept, 5e-5, "a layer");
     }
     free(ordered);
-    /* The processor puts the patches of one token next to each other, and orders tokens row by row. That holds even if
-     * the vision encoder divides the picture into windows. */
+    /* The processor puts the patches of one token next to each other, and orders the tokens row by row. It does so even
+     * if the vision encoder divides the picture into windows. */
     float *patch = calloc(width, sizeof *patch);
     if (pixels->dims == 2) ck_assert_uint_eq(pixels->shape[1], width);
     for (size_t p = 0; p < w.a.patches; p++) {
         size_t row, column, parts = c->merge * c->merge, at = w.a.tokens[p / parts].place * parts + p % parts;
         if (row_by_row(vision)) at = place_of(&w, p);
-        if (pixels->dims == 2 && at >= pixels->shape[0]) continue; /* the reference has only the first patches */
+        if (pixels->dims == 2 && at >= pixels->shape[0]) continue; /* the reference has only the first few patches */
         fr_vision_place(c, grid, w.a.tokens, p, &row, &column);
         fr_vision_patch(c, resized, row, column, patch);
         for (size_t i = 0; i < width; i++)
@@ -202,7 +203,7 @@ static void check_rows(const fr_reference *r, size_t index, const fr_vision_rows
     free(part);
 }
 
-/* Compares a picture's bytes with view number `view` of a tensor that has several views one below the other. */
+/* Compares a picture's bytes with view number `view` of a tensor. In the tensor, the views are one after the other. */
 static void check_bytes(const fr_image *image, const fr_tensor *expected, size_t view, const char *what) {
     if (!expected) return;
     size_t bytes = image->width * image->height * FR_VISION_CHANNELS;
@@ -262,7 +263,8 @@ START_TEST(rows_are_those_of_transformers) {
 }
 END_TEST
 
-/* Checks into how many tiles a picture of this size is cut. `line` is from tests/data/vision/cuts.json. */
+/* Checks the number of tiles into which a picture of this size is cut. `line` is a line of
+ * tests/data/vision/cuts.json. */
 static void check_cut(const fr_vision *vision, const char *kind, const size_t *line, size_t count) {
     fr_vision_tiling t;
     fr_image_grid grid = {0};
@@ -289,7 +291,8 @@ static void check_cut(const fr_vision *vision, const char *kind, const size_t *l
     }
 }
 
-/* cuts.json has a line for each of many sizes. tests/references/vision.py got the lines from the processors. */
+/* cuts.json has a line for each of many picture sizes. tests/references/vision.py got these lines from transformers'
+ * processors. */
 START_TEST(pictures_are_cut_as_by_the_processors) {
     static const int cut[] = {8, 9, 11};
     json_t *all = json_load_file("tests/data/vision/cuts.json", 0, NULL), *entry;
@@ -311,13 +314,13 @@ START_TEST(pictures_are_cut_as_by_the_processors) {
 }
 END_TEST
 
-/* A limit on tokens must cut a picture into fewer tiles, or give it fewer rows and columns of tokens. */
+/* A limit on the number of tokens must cut a picture into fewer tiles, or give it fewer rows and columns of tokens. */
 START_TEST(limits_make_fewer_tokens) {
     static const struct {
         int kind;
         int64_t tokens; /* 0: no limit */
         size_t expected, runs;
-        const char *line; /* a part of the error line that refuses the limit; NULL: it is accepted */
+        const char *line; /* a part of the error line that refuses the limit, or NULL if it is accepted */
     } cases[] = {
         {8, 0, 20, 5, NULL}, {8, 20, 20, 5, NULL},
         {8, 19, 4, 1, NULL}, {8, 3, 0, 0, "sees at least one square of 24 x 24 pixels, more than 432"},
@@ -399,7 +402,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Returns a prompt's ids, followed by the first `generated` ids of its greedy text if the reference has one. */
+/* Returns a prompt's ids. If the reference has greedy text after the prompt, the first `generated` ids of this text
+ * follow. */
 static int32_t *ids_of(const fr_reference *r, size_t prompt, size_t generated, size_t *count) {
     size_t index;
     json_t *entry, *ids = json_deep_copy(json_array_get(json_object_get(r->info, "prompts"), prompt));
@@ -442,14 +446,14 @@ static void check_logits(const fr_reference *r, size_t prompt, int chunk, size_t
     free(ids);
 }
 
-/* A chat template's text with pictures must be tokenized to the ids that transformers' processor gives. */
+/* A chat template's text with pictures must be tokenized to the same ids that transformers' processor gives. */
 START_TEST(prompts_are_those_of_the_processor) {
     fr_reference r;
     size_t prompt;
     json_t *entry;
     open_fixture(&r, _i, NULL);
-    /* There must be no note that the template can't show pictures, even if the vocabulary has another family's
-     * tokens. */
+    /* The library has a note for templates that can't show pictures. It must not give the note here, even if the
+     * vocabulary also has another family's tokens. */
     ck_assert_ptr_null(fr_chat_note(fr_model_tokenizer(r.model), true));
     json_array_foreach (json_object_get(r.info, "prompt_text"), prompt, entry) {
         const json_t *list = json_array_get(json_object_get(r.info, "prompt_pictures"), prompt);
@@ -502,7 +506,7 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
     json_array_foreach (json_object_get(json_object_get(r->info, "draft"), "loop"), index, loop) {
         if ((size_t)json_integer_value(json_object_get(loop, "prompt")) != prompt) continue;
         json_t *expected = json_object_get(loop, "rounds");
-        /* The last round is left out: it stops at 48 ids, or has no room for a draft. */
+        /* The last round is left out: it ends at 48 ids or has no room for a draft. */
         size_t whole = json_array_size(expected) - 1;
         ck_assert(rounds == whole + 1 || rounds == whole);
         json_array_foreach (expected, at, round)
@@ -510,8 +514,8 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
     }
 }
 
-/* Generates the text after each prompt. Its ids must be the reference's, with any chunk, with and without drafts. With
- * the model's own drafter the accepted lengths must be the reference's too. */
+/* Generates the text after each prompt. The ids must be the reference's with any chunk, with and without drafts. With
+ * the model's own drafter, the numbers of accepted drafts must be the reference's too. */
 static void check_texts(const fr_reference *r) {
     static const int chunks[] = {1, 7, 512};
     size_t index;
@@ -545,7 +549,8 @@ START_TEST(texts_are_those_of_transformers) {
 }
 END_TEST
 
-/* All prompts run side by side, in rounds that limit the rows of prompts. Each must give what it gives alone. */
+/* All prompts run together, in rounds that limit the number of prompt rows. Each prompt must give the same ids as when
+ * it runs alone. */
 START_TEST(neighbours_change_nothing) {
     enum { SESSIONS_MAX = 8 };
     static int32_t made[SESSIONS_MAX][TEXT + FR_STEP_MAX];
@@ -597,7 +602,7 @@ START_TEST(neighbours_change_nothing) {
 }
 END_TEST
 
-/* The drafter's rows at a picture must have the picture's embeddings, and the positions of the target's rows. */
+/* At a picture, the drafter's rows must have the picture's embeddings and the positions of the target's rows. */
 START_TEST(drafts_are_those_of_the_reference) {
     fr_reference r;
     size_t index, vocab;
@@ -627,8 +632,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------- pairs of GGUF files */
 
-/* Opens llama.cpp's two files instead of the folder's model. The files lack the limits on pictures and the width of
- * windows, so these are copied from the folder's vision encoder. */
+/* Opens llama.cpp's two files instead of the folder's model. The files lack the limits for pictures and the width of
+ * windows. So both are copied from the folder's vision encoder. */
 static void open_pair(fr_reference *r, int kind) {
     char text[320], tower[320];
     open_fixture(r, kind, NULL);
@@ -677,8 +682,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- configurations */
 
-/* Each case sets a member of vision_config, or of the picture processor's file, to a JSON value; null removes the
- * member. */
+/* Each case sets one member of vision_config, or of the picture processor's file, to a JSON value. The value null
+ * removes the member. */
 static const struct {
     int kind;
     const char *file, *key, *value, *line; /* line NULL: the model is accepted */
@@ -725,7 +730,7 @@ static const struct {
 
 enum { CHANGES = sizeof changes / sizeof *changes };
 
-/* Makes a folder with the fixture and this change; the caller removes it. */
+/* Makes a folder with the fixture and this change. The caller removes the folder. */
 static void make_changed(int change, char *folder) {
     static const char *const names[] = {"config.json", "preprocessor_config.json", "model.safetensors"};
     char from[256], to[256], whole[PATH_MAX];

@@ -1,9 +1,9 @@
-/* Tests files in which queries, keys and values are one tensor, as llama.cpp's converter writes with --fuse-qkv. The
- * logits must be, bit for bit, those of the file with separate tensors, in every family and for every way of storing
- * matrices. A tensor that can't be divided is refused.
+/* Tests files in which one tensor has the queries, keys and values, as llama.cpp's converter writes it with --fuse-qkv.
+ * The logits must have the same bits as those of the file with separate tensors. This is tested for every family and
+ * for every way of storing matrices. A tensor that can't be divided is refused.
  *
- * The converter wrote tests/data/qwen35/tied-fused.gguf. The other files are made here in the same way: the rows of
- * the three tensors one after the other, and their biases too. */
+ * The converter wrote tests/data/qwen35/tied-fused.gguf. This suite makes the other files in the same way: it writes
+ * the rows of the three tensors one after the other, and then their biases in the same order. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static void quantize(const char *name, const char *type) {
     ck_assert_int_eq(fclose(out), 0);
 }
 
-/* Returns another tensor of the same layer. Its name is `name` with letter `other` in place of letter `is` after
- * "attn_". Returns NULL if `name` has another letter there, or if there is no such tensor. */
+/* Returns another tensor of the same layer. To get its name, letter `is` after "attn_" in `name` is replaced by letter
+ * `other`. Returns NULL if `name` has another letter at this place, or if there is no tensor of the new name. */
 static const fr_tensor *beside(const fr_tensors *all, const char *name, char is, char other) {
     char changed[128];
     const char *at = strstr(name, ".attn_");
@@ -136,7 +136,8 @@ START_TEST(a_packed_one_does_too) {
 }
 END_TEST
 
-/* The queries have 6 heads of 22 rows. So the keys begin in the middle of a tile, and the tensor can't be packed. */
+/* The queries have 6 heads of 22 rows, which do not fill whole tiles. So the keys would begin in the middle of a tile,
+ * and the tensor can't be packed. */
 START_TEST(parts_that_begin_amid_a_tile_are_refused) {
     fr_model *model;
     quantize("qwen3-moe-odd", "q8_0");

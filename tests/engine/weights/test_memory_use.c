@@ -1,6 +1,6 @@
-/* Tests how models use memory. Invented systems have different amounts of memory left. The memory for weights depends
- * on the form of their file. If there is too little memory, there are notes or refusals. Also tests that reading ahead
- * changes no bit. */
+/* Tests how models use memory, on invented systems with different amounts of free memory. How much memory the weights
+ * take depends on the form of their file. If there is too little memory, the user gets a note or a refusal. Also tests
+ * that reading ahead changes no bit. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static const char *in_folder(const char *name) {
     return path;
 }
 
-/* Writes the model quantized to q4_0, and that file packed. */
+/* Writes the model quantized to q4_0 as a file, and a packed copy of this file. */
 static void make_files(void) {
     fr_made_root_open();
     fr_lab_quantization how = {.type = "q4_0"};
@@ -104,8 +104,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
     return bytes;
 }
 
-/* A packed file's weights are used in the file, except for small vectors, which are copied. From other files
- * everything is copied that kernels need in another layout. Without memory mapping the whole file is copied. */
+/* The weights of a packed file are used in place, except for small vectors, which are copied. From other files the
+ * loader copies everything that kernels need in another layout. Without memory mapping the whole file is copied. */
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);
@@ -129,7 +129,8 @@ START_TEST(copies_depend_on_the_files_form) {
 }
 END_TEST
 
-/* Tiles of low-bit types are larger than the blocks in the file. Each token reads the tiles, so their size counts. */
+/* In tiles, weights of low-bit types are larger than in the file's blocks. Each token reads the tiles, so the tiles'
+ * size must be counted. */
 START_TEST(copies_count_as_large_as_they_are) {
     fr_model *model;
     require(fr_model_open("tests/data/gguf/low-bits.gguf", NULL, &model));
@@ -143,7 +144,7 @@ START_TEST(copies_count_as_large_as_they_are) {
 }
 END_TEST
 
-/* A packed file also has the MTP layer packed, so only the vectors of that layer are copied. */
+/* In a packed file the MTP layer is packed too, so only this layer's vectors are copied. */
 START_TEST(an_mtp_layer_is_packed_too) {
     fr_drafter *own;
     fr_model *packed = opened("packed.gguf", true);
@@ -156,7 +157,7 @@ START_TEST(an_mtp_layer_is_packed_too) {
 }
 END_TEST
 
-/* Weights count as fitting if a sixteenth of the memory stays free beside them. */
+/* The engine considers weights to fit in memory if a sixteenth of the memory remains free. */
 START_TEST(weights_fit_below_a_limit) {
     static const struct {
         uint64_t available;
@@ -177,9 +178,9 @@ START_TEST(weights_fit_below_a_limit) {
 }
 END_TEST
 
-/* A drafter is opened after its target. The target's copies are in memory by then, so the memory that is left excludes
- * them. But the target's mapped weights are still to be read and must stay in memory, so they are counted together
- * with the drafter's. */
+/* A drafter is opened after its target. By then the target's copies are already in memory, so they are not part of the
+ * available memory any more. But the target's mapped weights have not been read yet, and they must stay in memory
+ * later. So they are counted together with the drafter's weights. */
 START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_model *model = opened("model.gguf", true);
     fr_drafter *own;
@@ -195,7 +196,7 @@ START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least - 2);
     ck_assert(weights->exceed);
     ck_assert_ptr_nonnull(strstr(fr_drafter_note(own, 0), "that are in use, and memory has"));
-    target->placed = false; /* makes the target look as if its weights were not loaded yet */
+    target->placed = false; /* makes the target look as if its weights had not been loaded yet */
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own);
     ck_assert(!weights->exceed);
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own - 2);
@@ -290,7 +291,7 @@ START_TEST(a_note_says_that_memory_is_too_small) {
 }
 END_TEST
 
-/* This model is not a mixture of experts, so each token reads all weights. */
+/* This model is not a mixture of experts, so each token reads all its weights. */
 START_TEST(weights_without_experts_are_read_again_and_again) {
     fr_model *model;
     require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));

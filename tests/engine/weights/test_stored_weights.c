@@ -1,11 +1,11 @@
-/* Tests a model from a folder that other tools have quantized: its logits, the same bits in every way of running, and
- * the command's lines about it.
+/* Tests models from folders that other tools have quantized: their logits, that every way of running gives the same
+ * bits, and what the command prints about them.
  *
- * tests/data/storages/whole is a mixture of experts as mlx-lm writes one, with stacked experts, a router of 8 bits,
- * and quantized embeddings and head. The expected logits are transformers', from the dequantized weights
- * (tests/references/storages.py). whole-fp4 has NVFP4 and MXFP4 of compressed-tensors
- * (tests/references/storages_floats.py), and whole-latent stacks of latent attention's heads, whose logits are mlx-lm's
- * (tests/references/storages_latent.py). */
+ * tests/data/storages/whole is a mixture of experts in mlx-lm's form, with stacked experts, a router of 8 bits, and a
+ * quantized embedding table and head. transformers computed its expected logits from the dequantized weights
+ * (tests/references/storages.py). whole-fp4 has weights of types NVFP4 and MXFP4 in the form of compressed-tensors
+ * (tests/references/storages_floats.py). whole-latent has stacks of latent attention's heads; mlx-lm computed its
+ * expected logits (tests/references/storages_latent.py). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -47,7 +47,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes the ids of a reference's prompt as a list. Returns how many there are. */
+/* Writes the ids of a reference's prompt to `list`, separated by commas. Returns the number of ids. */
 static size_t list_ids(const char *from, size_t prompt, char *list, size_t size) {
     char path[128];
     snprintf(path, sizeof path, "%s/reference.json", from);
@@ -60,14 +60,15 @@ static size_t list_ids(const char *from, size_t prompt, char *list, size_t size)
     return count;
 }
 
-/* Runs `forerun logits` on a prompt of the reference `from`. Standard output then has the bytes of the logits. */
+/* Runs `forerun logits` on a prompt of the reference `from`. The bytes of the logits are in the command's standard
+ * output. */
 static fr_command run_logits(const char *model, const char *from, size_t prompt, const char *options) {
     char ids[512];
     list_ids(from, prompt, ids, sizeof ids);
     return fr_command_ok("logits -m %s --ids %s -o - -ctk f32 -ctv f32 %s", model, ids, options);
 }
 
-/* Ends the test if a logit differs from the expected one by more than `part` of the largest expected one. */
+/* Fails the test if a logit differs from the expected logit by more than `part` of the largest expected logit. */
 static void compare(const fr_command *got, const char *from, size_t prompt, float part) {
     char name[64], path[128];
     fr_map map;
@@ -93,9 +94,9 @@ static void compare(const fr_command *got, const char *from, size_t prompt, floa
     fr_map_close(&map);
 }
 
-/* The reference has float activations, and ours are quantized to 8 bits, so the bound is wide. In prompt 2 two experts
- * of a row are so close that rounding chooses another one, so prompt 1 is used. The float32 file below shows that the
- * weights are exactly right. */
+/* The reference was computed with float activations, but the engine quantizes activations to 8 bits, so the bound is
+ * wide. In a row of prompt 2, two experts are so close that rounding chooses another expert. So prompt 1 is used. The
+ * test of a float32 file below shows that the weights are exactly right. */
 START_TEST(logits_are_near_those_of_the_dequantized_weights) {
     fr_command c = run_logits(WHOLE, WHOLE, 1, "");
     compare(&c, WHOLE, 1, 5e-2F);
@@ -116,7 +117,7 @@ START_TEST(bits_are_the_same_however_it_is_run) {
 }
 END_TEST
 
-/* A file of float32 loses nothing, so its logits must keep the narrow bound of float models. */
+/* A float32 file loses nothing, so its logits must keep the narrow bound of float models. */
 START_TEST(quantize_makes_a_file_of_it) {
     fr_command c = fr_command_ok("quantize -m " WHOLE " --type f32 -o %s", in_folder("model.gguf"));
     ck_assert_msg(strstr(c.err, "were quantized before"), "%s", c.err);
@@ -136,8 +137,9 @@ END_TEST
 
 static const char *const others[] = {"tests/data/storages/whole-fp4", "tests/data/storages/whole-latent"};
 
-/* Loading copies FP4 in GGUF's blocks without the scale of the matrix. A file of another type must not be made of
- * these copies. In a folder of mlx-lm, latent attention's heads are stacks, as in GGUF. */
+/* When FP4 weights are loaded, they are copied to GGUF's blocks, without the scale of the matrix. When such a folder is
+ * converted to a file of another type, the file must not be made from these copies. In a folder of mlx-lm, the heads of
+ * latent attention are stacks, as in GGUF. */
 START_TEST(other_folders_run_and_become_files) {
     const char *model = others[_i];
     fr_command first = run_logits(model, model, 0, "-t 2"), c = run_logits(model, model, 0, "-t 1 --no-mmap -ub 1");
@@ -170,7 +172,7 @@ START_TEST(inspect_names_the_storage) {
 }
 END_TEST
 
-/* Writes the folder with another 16-bit value in the data of a tensor. */
+/* Writes a copy of the folder in which one 16-bit value of a tensor is changed. */
 static void write_changed(const char *tensor, size_t at, uint16_t bits) {
     fr_map map;
     fr_tensors tensors = {0}, unread = {0};
@@ -192,7 +194,8 @@ static void write_changed(const char *tensor, size_t at, uint16_t bits) {
     fr_map_close(&map);
 }
 
-/* One scale or bias is not finite: of a layer's matrix, of the embedding table, or of an expert. */
+/* In each case one scale or bias is not finite. It belongs to a layer's matrix, to the embedding table, or to an
+ * expert. */
 START_TEST(a_scale_that_is_not_finite_ends_in_a_line) {
     static const char *const tensors[] = {"model.layers.1.self_attn.q_proj.scales", "model.embed_tokens.biases",
                                           "model.layers.0.mlp.switch_mlp.up_proj.scales"};
@@ -219,9 +222,9 @@ static const char *const kinds[] = {
     "ct-fp8-block", "ct-nvfp4",  "modelopt-nvfp4", "modelopt-fp8", "mlx-3bit",       "mlx-8bit",
     "mlx-mxfp4",    "mlx-nvfp4", "mlx-mxfp8",      "ct-mxfp4",     "ct-mxfp8",       "fp8-tensor"};
 
-/* Checks a loaded matrix against the values that its storage decodes to: its rows, and its product with a row of
- * activations. Activations may be quantized in blocks of 32 columns, with a step of 1/127 of the block's largest
- * value. Then the product may be off by half a step for each column. */
+/* Checks a loaded matrix against the values to which its stored form decodes. Compares its rows, and its product with a
+ * row of activations. Kernels may quantize activations in blocks of 32 columns, with a step of 1/127 of the block's
+ * largest value. So the product may have an error of half a step for each column. */
 static void check_matrix(const fr_matrix *m, const float *wanted, const char *kind) {
     enum { COLS_MAX = 256, ROWS_MAX = 64 };
     float x[COLS_MAX], y[ROWS_MAX], row[COLS_MAX];
