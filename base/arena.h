@@ -12,8 +12,8 @@
 typedef struct fr_arena {
     uint8_t *base; /* NULL in a measuring arena, which only adds up sizes */
     size_t used, size;
-    bool overflow; /* a size exceeded size_t, or a piece did not fit the block. In a measuring arena `used` is then
-                    * SIZE_MAX */
+    bool overflow; /* true if a size did not fit size_t, or if a piece did not fit the block. In a measuring arena
+                    * `used` is then SIZE_MAX */
 } fr_arena;
 
 /* Gives `count` items of `item` bytes each, aligned to 64 bytes. A measuring arena only counts the bytes and returns
@@ -22,15 +22,15 @@ typedef struct fr_arena {
  * refuses. */
 void *fr_arena_take(fr_arena *arena, size_t count, size_t item);
 
-/* Returns FR_MEMORY if any piece was refused. Code that lays out an arena ends with this call, so that a refusal
- * cannot be overlooked. what: names the arena in the error line. */
+/* Returns FR_MEMORY if any piece was refused. Code that takes pieces from an arena ends with this call, so that a
+ * refusal cannot be overlooked. what: names the arena in the error line. */
 fr_status fr_arena_check(const fr_arena *arena, const char *what);
 
 /* Takes `size` bytes of pages from the system. what: names the arena in the error line. */
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what);
 
-/* Makes the system use small pages from byte `from` on, so that a row that is touched only in part takes memory only
- * for that part. Call it before any of these bytes is touched. */
+/* Makes the system use small pages from byte `from` on. A row that is touched only in part then takes memory only for
+ * that part. Call this before any of these bytes is touched. */
 void fr_arena_small_pages(const fr_arena *arena, size_t from);
 void fr_arena_close(fr_arena *arena);
 

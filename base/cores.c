@@ -27,7 +27,8 @@ bool fr_core_is_shared(int cpu) {
     return cpu >= 0 && count_at(cpu) > 1;
 }
 
-/* Counts the pinned threads of each place (processing unit) and of each core. Another process counts as one thread. */
+/* Counts the pinned threads of each place (processing unit) and of each core. If another process uses a CPU, it counts
+ * as one thread there. */
 typedef struct counts {
     int on_cpu[FR_THREADS_MAX], on_core[FR_THREADS_MAX];
 } counts;

@@ -18,9 +18,9 @@
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST       20000
 #define SPIN_USUALS      8
-#define SPINS_PER_LOOK   64 /* spins between two looks at the clock */
-/* Number of yields before a waiting thread sleeps. With fewer yields, threads sleep at nearly each barrier; more
- * yields gain nothing (measured on 2 cores). */
+#define SPINS_PER_LOOK   64 /* spins between two readings of the clock */
+/* Number of yields before a waiting thread sleeps. With fewer yields, threads sleep at nearly each barrier. With more
+ * yields, speed does not increase (measured on 2 cores). */
 #define YIELDS           4
 #define YIELD_AFTER      10000 /* ns until an unpinned thread yields: the awaited thread may need its CPU */
 
@@ -55,8 +55,8 @@ void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from) {
     atomic_store_explicit(epoch, value & ~SLEEPER, memory_order_relaxed);
 }
 
-/* Returns true if the counter has not reached the epoch. The sleeper's bit is masked off, because it is no part of the
- * count. */
+/* Returns true if the counter has not reached the epoch. The bit that marks a sleeping thread is masked off, because it
+ * is no part of the count. */
 static bool behind(uint32_t value, uint32_t wanted) {
     return (int32_t)((value & ~SLEEPER) - wanted) < 0;
 }
@@ -72,7 +72,7 @@ static int64_t longer(int64_t crowded_for) {
     return 2 * crowded_for < CROWDED_MAX ? 2 * crowded_for : CROWDED_MAX;
 }
 
-/* Lets the other threads of this CPU run. Does nothing and returns false if a yield has recently taken long. */
+/* Lets other threads run on this CPU. Does nothing and returns false if a yield has recently taken long. */
 static bool yielded(fr_waiter *own) {
     int64_t before = fr_epoch_nanoseconds();
     if (before < own->crowded_until) return false;
@@ -127,8 +127,8 @@ static void sleep_until(fr_epoch *epoch, uint32_t wanted) {
     }
 }
 
-/* Averages how long waits take. Waits far longer than any spin are left out, because they say nothing about how long
- * to spin. */
+/* Updates the average time of a wait. Waits far longer than any spin are left out, because they say nothing about how
+ * long to spin. */
 static void learn(fr_waiter *own, int64_t took) {
     if (took < 2 * SPIN_NANOSECONDS) own->usual += (took - own->usual) / 16;
 }

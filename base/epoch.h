@@ -20,26 +20,26 @@ typedef _Atomic uint32_t fr_epoch;
 
 /* Describes a thread that waits, and how long its waits have taken. */
 typedef struct fr_waiter {
-    int cpu;               /* the CPU that the thread is pinned to; -1: not pinned */
-    bool oversubscribed;   /* true: more threads than CPUs, so the thread yields at once instead of spinning */
+    int cpu;               /* the CPU that the thread is pinned to; -1 if it is not pinned */
+    bool oversubscribed;   /* there are more threads than CPUs, so the thread yields at once instead of spinning */
     int64_t crowded_until; /* time until which the thread sleeps instead of yielding, because a yield took long */
-    int64_t crowded_for;   /* nanoseconds for which the thread avoids yields after a long one; doubled by each further
-                            * long one, 0 after a short one */
-    int64_t usual;         /* average nanoseconds of a wait, without waits that are over at once and those far longer
-                            * than any spin */
+    int64_t crowded_for;   /* nanoseconds for which the thread avoids yields after a long yield. Each further long yield
+                            * doubles the time, and a short yield sets it to 0 */
+    int64_t usual;         /* average nanoseconds of a wait. Waits that are over at once, and waits far longer than any
+                            * spin, are not counted */
 } fr_waiter;
 
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);
 
-/* Advances the counter, which only one thread does; returns the new epoch. */
+/* Advances the counter and returns the new epoch. Only one thread may advance a counter. */
 uint32_t fr_epoch_advance(fr_epoch *epoch);
 
-/* Wait until the counter has reached the epoch `wanted`. fr_epoch_await is for waits within a run, while other threads
- * work; fr_epoch_await_run is for waits between two runs, while the caller does something else. */
+/* Each waits until the counter has reached the epoch `wanted`. fr_epoch_await is for waits within a run, while other
+ * threads work; fr_epoch_await_run is for waits between two runs, while the caller does something else. */
 void fr_epoch_await(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 void fr_epoch_await_run(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 
-/* Sets a counter to the epoch of another counter. No thread may be waiting for the first counter. */
+/* Sets the counter `epoch` to the value of the counter `from`. No thread may be waiting for `epoch`. */
 void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from);
 
 /* Reads the clock that waits are measured with. */

@@ -32,8 +32,8 @@ void fr_free(void *memory) {
     free(memory);
 }
 
-/* Replaces the characters that terminals act on: C0 controls, DEL, and C1 controls (U+0080 to U+009F, in UTF-8 the
- * byte C2 and one of 80 to 9F). */
+/* Replaces the characters that terminals act on: C0 controls, DEL, and C1 controls. C1 controls are U+0080 to U+009F;
+ * in UTF-8 they are the byte C2 and a byte from 80 to 9F. */
 static void make_printable(unsigned char *line) {
     for (size_t i = 0; line[i]; i++) {
         bool c1 = line[i] == 0xC2 && line[i + 1] >= 0x80 && line[i + 1] <= 0x9F;
@@ -50,7 +50,7 @@ static void drop_cut_character(unsigned char *line) {
     if (length - first < wanted) line[first] = 0;
 }
 
-/* Formats a printable line, cut to its size. */
+/* Formats a printable line, cut to `size` bytes. */
 static void write_line(char *line, size_t size, const char *format, va_list arguments) {
     int length = vsnprintf(line, size, format, arguments);
     if (length < 0) snprintf(line, size, "failed, and the reason could not be written");

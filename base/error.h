@@ -27,7 +27,7 @@ fr_status fr_fail_no_tokenizer(const char *call);
 fr_status fr_fail_about(fr_option option, fr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fails with FR_ABORTED, because the caller's progress function has asked to stop. */
+/* Fails with FR_ABORTED, because the caller's progress function asked to stop. */
 fr_status fr_fail_ended(const char *path, uint64_t done, uint64_t total);
 
 /* Carries a failure to another thread, where it becomes fr_last_error(). */

@@ -11,10 +11,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Limits how many links are followed one after another, as Linux does. */
+/* Limits how many links are followed one after another. The limit is that of Linux. */
 enum { LINKS = 40 };
 
-/* Gives the path that a link at `path` leads to. A relative link begins in the link's own folder. */
+/* Gives the path to which a link at `path` leads. A relative target begins in the link's own folder. */
 static char *follow(const char *path, const char *named) {
     const char *slash = *named == '/' ? NULL : strrchr(path, '/');
     int folder = slash ? (int)(slash + 1 - path) : 0;
@@ -50,8 +50,8 @@ char *fr_file_place(const char *path) {
     return place;
 }
 
-/* True for procfs, where Linux lists a process's descriptors as links. The only files in procfs that output is written
- * to are such descriptors. */
+/* True for a path in procfs, where Linux lists a process's descriptors as links. If output is written to a file in
+ * procfs, that file is always such a descriptor. */
 static bool is_in_procfs(const char *place) {
     struct statfs info;
     const char *slash = strrchr(place, '/');

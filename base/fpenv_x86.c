@@ -3,7 +3,7 @@
 
 #include <xmmintrin.h>
 
-/* Round to nearest, denormals kept, every exception masked, no flag raised: the state of a fresh process. */
+/* The state of a fresh process: round to nearest, denormals kept, every exception masked, no flag raised. */
 enum { MXCSR_DEFAULT = 0x1f80 };
 
 uint64_t fr_fpenv_enter(void) {

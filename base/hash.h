@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Adds bytes to a hash; a hash begins as 0. Hashing a text in pieces gives the same as hashing it whole if every piece
- * but the last has a multiple of 8 bytes. */
+/* Adds bytes to a hash; a hash begins as 0. A text may be hashed in pieces with the same result as in one call, if
+ * every piece except the last has a multiple of 8 bytes. */
 uint64_t fr_hash(uint64_t hash, const void *bytes, size_t size);
 
-/* The smallest power of two that is at least twice count: the size of a hash table for count items. */
+/* Gives the size of a hash table for `count` items: the smallest power of two that is at least twice count. */
 size_t fr_hash_table_size(size_t count);
 
 #endif

@@ -32,8 +32,7 @@ static uint64_t left_of(const char *folder, const char *limit_name, const char *
     return limit > taken ? limit - taken : 1;
 }
 
-/* Gives the memory that a group of version 2 has left. The file of its limit has the word "max" if there is no
- * limit. */
+/* Gives the memory that a group of version 2 has left. If the group has no limit, its file contains the word "max". */
 static uint64_t left_v2(const char *folder) {
     return left_of(folder, "memory.max", "anon");
 }

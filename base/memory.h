@@ -8,8 +8,8 @@
 
 #include "forerun.h"
 
-/* Gives the bytes of memory that are available, or UINT64_MAX if no file tells. root: "" for this system, or a folder
- * with a made-up /proc and /sys. */
+/* Gives the bytes of memory that are available, or UINT64_MAX if no file states them. root: "" for this system, or a
+ * folder with a made-up /proc and /sys. */
 uint64_t fr_memory_available(const char *root);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct fr_logit_bias {
 
 enum { FR_ACCEPT_GUMBEL, FR_ACCEPT_REJECTION };
 
-/* The samplers in their default order (samplers.def). Those without a name come last. */
+/* The samplers in their default order (samplers.def). Samplers without a name come last. */
 typedef enum fr_filter {
 #define FR_SAMPLER(id, word, letter, run, drops_best, works) FR_FILTER_##id,
 #define FR_SAMPLER_INSTEAD(id, run)                          FR_FILTER_##id,
@@ -47,17 +47,18 @@ typedef struct fr_sampler_settings {
 typedef struct fr_breakers {
     char texts[FR_BREAKERS_MAX][FR_BREAKER_SIZE_MAX + 1];
     size_t count;
-    bool given; /* false: the default breakers are used */
+    bool given; /* false if the default breakers are used */
 } fr_breakers;
 
 #define FR_PRE_SIZE 64 /* bytes of a pre-tokenizer's name, including its NUL */
 
-/* Says how ranks split a model: every layer by its rows, or into groups of whole layers. FR_SPLIT_AUTO decides by the
- * speed of the network. If all ranks are on one machine, it does not measure the speed and splits rows. */
+/* Says how ranks split a model. They split every layer by its rows (ROWS), or give each rank a group of whole layers
+ * (LAYERS). FR_SPLIT_AUTO chooses by the speed of the network. If all ranks are on one machine, FR_SPLIT_AUTO splits
+ * rows without measuring the speed. */
 typedef enum fr_rank_split { FR_SPLIT_AUTO, FR_SPLIT_ROWS, FR_SPLIT_LAYERS } fr_rank_split;
 typedef struct fr_rank_plan {
     fr_rank_split split;
-    double latency;   /* seconds that a gather of few bytes takes; 0: unknown */
+    double latency;   /* seconds that a gather of few bytes takes; 0 if unknown */
     double bandwidth; /* bytes of weights that all ranks together read per second */
 } fr_rank_plan;
 
@@ -70,21 +71,21 @@ struct fr_options {
     size_t bias_count;
     uint8_t filters[FR_FILTER_COUNT]; /* the samplers to apply, in order */
     size_t filter_count;
-    bool filters_given; /* "whole", "auto", a number of token ids, or the path of a list of ids; "" means "whole" */
+    bool filters_given; /* false: the default samplers in their default order */
     fr_breakers breakers;
-    char isa[16];                    /* "" for the best instruction set of this machine */
-    char spec_type[64];              /* "" for the type that the drafter's files imply */
-    char draft_head[4096];           /* whole, auto, a number of ids, or the path of a list of ids; "" for the whole
-                                      * head */
+    char isa[16];                    /* name of an instruction set; "" for the best instruction set of this machine */
+    char spec_type[64];              /* draft method; "" for the method that the drafter's files imply */
+    char draft_head[4096];           /* "whole", "auto", a number of ids, or the path of a list of ids; "" means the
+                                      * whole head */
     char draft_times[4096];          /* folder in which measured times of drafting are stored; "" for none */
     char mmproj[4096];               /* path of a vision tower; "" for none */
-    char chat_template[4096];        /* a path; "" for the model's own template */
-    char tokenizer_pre[FR_PRE_SIZE]; /* "" for the name in the model's file */
+    char chat_template[4096];        /* path of a chat template; "" for the model's own template */
+    char tokenizer_pre[FR_PRE_SIZE]; /* name of a pre-tokenizer; "" for the name in the model's file */
     const void *bytes;               /* the model file in memory; NULL: the file is read from its path */
     size_t byte_count;
-    int activation_stats;   /* the kind of statistics that are collected of the matrices' inputs
-                             * (src/engine/weights/weights.h) */
-    struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h), or NULL */
+    int activation_stats;   /* which statistics of the matrices' inputs are collected (src/engine/weights/weights.h) */
+    struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h); NULL if one process has all
+                             * weights */
     fr_rank_plan rank_plan; /* how the ranks divide the weights */
     fr_progress_fn *progress;
     void *progress_context;

@@ -42,29 +42,31 @@
 #define WATCH_NANOSECONDS 10000000
 
 typedef struct member {
-    _Alignas(CACHE_LINE) fr_epoch epoch;  /* counts the barriers that the thread has reached in its runs */
-    _Alignas(CACHE_LINE) fr_epoch called; /* counts the runs to which the thread was called; advanced by the thread
-                                           * that calls */
+    _Alignas(CACHE_LINE) fr_epoch epoch;  /* counts the barriers that the thread has reached in all its runs */
+    _Alignas(CACHE_LINE) fr_epoch called; /* counts the runs to which the thread was called; the thread that calls
+                                           * advances it */
     _Alignas(CACHE_LINE) fr_epoch done;   /* counts the runs that the thread has finished */
-    int64_t in_line;                      /* nanoseconds that the thread and the threads it called waited for a core;
-                                           * -1: unknown */
+    int64_t in_line;                      /* nanoseconds that the thread and the threads that it called waited for a
+                                           * core; -1 if unknown */
     _Alignas(CACHE_LINE) fr_team team;    /* on a cache line of its own, which no other thread polls */
     fr_waiter waiter;
     pthread_t thread;
 } member;
 
 struct fr_pool {
-    fr_team_fn *fn; /* thread 0 writes this and the members down to `taking` before it calls any thread to a run */
+    fr_team_fn *fn; /* before thread 0 calls any thread to a run, it writes this member and the next ones down to
+                     * `taking` */
     void *context;
     bool stop;
-    bool watched;  /* the threads measure in this run how long they wait for a core */
+    bool watched;  /* whether the threads measure in this run how long they wait for a core */
     size_t taking; /* number of threads that take part */
     size_t count;
-    size_t started; /* number of threads that were started, and the caller; it equals `count` once the pool is open */
+    size_t started; /* number of threads that were started, counting the caller; once the pool is open, it equals
+                     * `count` */
     bool one_node;
     fr_team_size team_size;
     int64_t watch_at;          /* time after which the next run is watched */
-    fr_pool_choose_fn *choose; /* for tests: chooses the number of threads; NULL: team_size does */
+    fr_pool_choose_fn *choose; /* for tests: chooses the number of threads; if NULL, team_size chooses */
     void *choose_context;
     member members[];
 };
@@ -86,8 +88,8 @@ void fr_team_sync(const fr_team *team) {
     if (team->pool) barrier(team->pool, team->index);
 }
 
-/* Does a thread's part of a run: calls the threads below it in the tree, does its share, and waits for those
- * threads. */
+/* Does a thread's part of a run. The thread calls the threads below it in the tree, does its share, and waits for the
+ * called threads. */
 static void take_part(fr_pool *pool, member *own) {
     size_t first = FAN * own->team.index + 1, count = 0;
     uint32_t calls[FAN];
@@ -130,16 +132,16 @@ static cpu_mask only(int cpu) {
     return mask;
 }
 
-/* Pins the calling thread to `cpu`. Returns false if there is nothing to undo later. A refusal by the system costs
- * only speed. */
+/* Pins the calling thread to `cpu`. Returns true if the thread was pinned, so that its old affinity must be restored
+ * later. If the system refuses, the only effect is less speed. */
 static bool pin_caller(int cpu, cpu_mask *before) {
     if (cpu < 0 || cpu == sched_getcpu() || sched_getaffinity(0, sizeof *before, before->sets)) return false;
     cpu_mask here = only(cpu);
     return sched_setaffinity(0, sizeof here, here.sets) == 0;
 }
 
-/* Changes the number of threads that take part. This is safe between two runs, when a thread reads only the word by
- * which it is called. */
+/* Changes the number of threads that take part. Call this between two runs, when a thread reads only the word by which
+ * it is called. */
 static void set_taking(fr_pool *pool, size_t taking) {
     if (taking == pool->taking) return;
     for (size_t i = pool->taking; i < taking; i++) fr_epoch_copy(&pool->members[i].epoch, &pool->members[0].epoch);
@@ -237,7 +239,7 @@ static void nothing(void *context, const fr_team *team) {
     (void)team;
 }
 
-/* Also closes a pool whose opening has failed, where only some threads were started. */
+/* Closes a pool. It also works for a pool whose opening has failed after only some threads were started. */
 void fr_pool_close(fr_pool *pool) {
     if (!pool) return;
     set_taking(pool, pool->started);

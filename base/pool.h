@@ -18,13 +18,13 @@
 
 typedef struct fr_pool fr_pool;
 
-/* Tells a thread its place in the team. */
+/* Tells a thread its position in the team. */
 typedef struct fr_team {
     fr_pool *pool; /* NULL: the thread is alone */
     size_t index;  /* 0 .. count - 1 */
     size_t count;
-    struct fr_ranks *ranks; /* the processes that share this work (ranks.h), set by the code that splits the work; NULL:
-                             * one process does all of it */
+    struct fr_ranks *ranks; /* the processes that share this work (ranks.h), set by the code that splits the work; NULL
+                             * if one process does all of it */
 } fr_team;
 
 typedef void fr_team_fn(void *context, const fr_team *team);
@@ -39,16 +39,18 @@ void fr_pool_close(fr_pool *pool);
  * its time, and the scheduler has no reason to move the caller while the team is on the other CPUs. */
 void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context);
 
-/* Runs fn on as many threads of the team as are fastest at the moment. work and rows name the kind and the amount of
- * the work, so that only times of equal work are compared. If threads are on several NUMA nodes all of them take part,
- * because the rows of a node belong to the node's own threads. */
+/* Runs fn on as many threads of the team as are fastest at the moment. `work` identifies the kind of work and `rows`
+ * its amount, so that only times of equal work are compared. If threads are on several NUMA nodes, all of them take
+ * part, because the rows of a node belong to the node's own threads. */
 void fr_pool_run_some(fr_pool *pool, const void *work, size_t rows, fr_team_fn *fn, void *context);
 
-/* Sets a function that gives the number of threads, 1 to the plan's threads, in place of measurements. For tests. */
+/* Sets a function that gives the number of threads, 1 to the plan's threads. Its result replaces measurements. It is
+ * for tests. */
 typedef size_t fr_pool_choose_fn(void *context);
 void fr_pool_choose(fr_pool *pool, fr_pool_choose_fn *choose, void *context);
 
-/* Waits until all threads of the team have arrived; each then sees what the others have written before. */
+/* Waits until all threads of the team have arrived. After that each thread sees everything that the others wrote before
+ * they arrived. */
 void fr_team_sync(const fr_team *team);
 
 #endif

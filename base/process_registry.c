@@ -11,15 +11,14 @@
 
 #include "base/topology.h"
 
-static const char *instead; /* a folder to use instead of the user's, for tests; NULL: the user's */
+static const char *instead; /* a folder that replaces the user's folder, for tests; NULL if the user's folder is used */
 static int file = -1;
-static pid_t owner;            /* the process that opened `file`: a forked child inherits the locks and must not change
+static pid_t owner;            /* the process that opened `file`. A forked child inherits the locks and must not change
                                 * them */
 static bool mine[FR_CPUS_MAX]; /* CPUs that this process has locked */
 static int taken;              /* number of CPUs in `mine`; when it becomes 0, the file is closed */
 
-/* Opens a folder that belongs to the user and that no other user can write to. Returns -1 if it is not such a
- * folder. */
+/* Opens a folder that belongs to the user and that no other user can write to. Returns -1 for any other folder. */
 static int open_own(const char *path, bool make) {
     struct stat info;
     if (make && mkdir(path, 0700) < 0 && access(path, F_OK) < 0) return -1;
@@ -40,7 +39,7 @@ static int open_folder(void) {
     return open_own(path, true);
 }
 
-/* Opens the record, unless this process already has it open. Returns true if it is open. */
+/* Makes sure that this process has the record open. Returns true if the record is open. */
 static bool opened(void) {
     if (file >= 0 && owner == getpid()) return true;
     if (file >= 0) close(file);

@@ -19,8 +19,8 @@ void fr_process_registry_end(void);
 
 bool fr_process_registry_has(int cpu);
 
-/* Record that this process uses a CPU, or no longer uses it. Nothing is recorded if another process already has the
- * CPU. */
+/* fr_process_registry_take records that this process uses a CPU. If another process already has the CPU, nothing is
+ * recorded. fr_process_registry_drop records that this process no longer uses the CPU. */
 void fr_process_registry_take(int cpu);
 void fr_process_registry_drop(int cpu);
 

@@ -17,11 +17,12 @@
 
 typedef struct fr_ranks fr_ranks;
 
-/* Describes rows whose columns were computed by the ranks: rank r has bytes [bounds[r], bounds[r + 1]) of each row. */
+/* Describes rows whose columns were computed by the ranks. Of each row, rank r has computed bytes [bounds[r], bounds[r
+ * + 1]). */
 typedef struct fr_ranks_rows {
     uint8_t *at;
     size_t stride, rows;  /* stride: bytes from one row to the next */
-    const size_t *bounds; /* [ranks + 1] where each rank's columns begin in a row, in bytes */
+    const size_t *bounds; /* [ranks + 1] the offset in a row, in bytes, at which each rank's columns begin */
 } fr_ranks_rows;
 
 /* Describes rows of one rank, `size` bytes each. */
@@ -41,23 +42,23 @@ typedef struct fr_ranks_traffic {
 #define FR_RANKS_PLACES    257
 #define FR_RANKS_ELSEWHERE (FR_RANKS_PLACES - 1)
 
-/* Joins the job in which this process was started. timeout: seconds that a rank may be silent. Returns FR_UNBUILT in
- * builds without ranks. */
+/* Joins the job in which this process was started. timeout: seconds for which a rank may be silent. Returns FR_UNBUILT
+ * in builds without ranks. */
 fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
 
 void fr_ranks_patience(fr_ranks *ranks, double timeout);
 
-/* Sets each rank's share of the work that is split: [count] numbers from 1 to FR_RANK_PARTS_MAX; the work is divided
- * in proportion to them. Without this call all shares are equal. Call it with the same numbers on all ranks, before
- * anything is split. */
+/* Sets each rank's share of the work that is split. parts: [count] numbers from 1 to FR_RANK_PARTS_MAX; the work is
+ * divided in proportion to them. Without this call all shares are equal. Call it with the same numbers on all ranks,
+ * before any work is split. */
 #define FR_RANK_PARTS_MAX 1000
 void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
 
 /* Delays each message by this many seconds, as a slower network would. It is for measurements. */
 void fr_ranks_delay(fr_ranks *ranks, double seconds);
 
-/* Gives the sum of the shares (fr_ranks_deal) of all ranks below this one. If `rank` is the number of ranks, that is
- * the sum of all shares. */
+/* Gives the sum of the shares (fr_ranks_deal) of all ranks below `rank`. If `rank` is the number of ranks, the result
+ * is the sum of all shares. */
 uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
 
 size_t fr_ranks_index(const fr_ranks *ranks);
@@ -66,8 +67,9 @@ size_t fr_ranks_count(const fr_ranks *ranks);
 /* Gives the number of machines that the ranks run on. */
 size_t fr_ranks_hosts(const fr_ranks *ranks);
 
-/* Makes the columns of `count` arrays of rows complete on all ranks, with one message to each other rank. Between
- * _begin and _end, while messages are on their way, the caller can do other work, but must not touch the rows. */
+/* Each rank has computed some columns of `count` arrays of rows. fr_ranks_gather makes all columns complete on all
+ * ranks, with one message to each other rank. Between _begin and _end, while messages are on their way, the caller can
+ * do other work, but must not touch the rows. */
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_begin(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
@@ -81,15 +83,15 @@ void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 #define FR_RANKS_ALL SIZE_MAX
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
 
-/* Waits for all ranks after work that takes some of them longer than others, such as reading a model. A rank that is
- * late does not fail the job here; a rank without any sign of life does. */
+/* Waits for all ranks after work that takes some ranks longer than others, such as reading a model. A rank that is late
+ * does not fail the job here. A rank without any sign of life does. */
 void fr_ranks_meet(fr_ranks *ranks);
 
 /* Copies rank 0's bytes to all ranks. */
 void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size);
 
-/* Receives, on ranks other than 0, bytes that rank 0 may broadcast at any time: the waiting rank leaves its core to
- * other threads, and never times out. */
+/* Receives, on ranks other than 0, bytes that rank 0 may broadcast at any time. Meanwhile the waiting rank lets other
+ * threads use its core. It never times out. */
 void fr_ranks_listen(fr_ranks *ranks, void *bytes, size_t size);
 
 /* Fails if `bytes` differ from rank 0's bytes, because the ranks would then do different things. what: names the bytes
@@ -99,15 +101,16 @@ fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const 
 /* Returns the job's first failure, or FR_OK. */
 fr_status fr_ranks_check(const fr_ranks *ranks);
 
-/* Sets the part of the forward for which traffic is counted from now on; called by the thread that gathers. */
+/* Sets the part of the forward pass for which traffic is counted from now on. The thread that gathers calls this
+ * function. */
 void fr_ranks_enter_place(fr_ranks *ranks, size_t place);
 
-/* Gives the traffic of one part of the forward, or of all parts (FR_RANKS_PLACES). */
+/* Gives the traffic of one part of the forward pass, or of all parts (FR_RANKS_PLACES). */
 fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks, size_t place);
 
-/* Arranges that a thread of its own calls `end` if this process hangs after a failure. It hangs if it has not begun to
- * leave the job `seconds` after the job's first failure. `end` must end the process at once. line: the line to print;
- * NULL if another rank prints it. */
+/* Makes a separate thread call `end` if this process hangs after a failure. The process hangs if it has not begun to
+ * leave the job `seconds` after the job's first failure. `end` must end the process at once. line: the line to print,
+ * or NULL if another rank prints it. */
 typedef void fr_ranks_line_fn(const char *line);
 void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 

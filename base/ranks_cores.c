@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/topology_sys.h"
 
-/* Numbers the cores in the order of their first places, and stores the core number of each place. Returns the number
- * of cores. */
+/* Numbers the cores in the order of their first places (processing units), and stores the core number of each place.
+ * Returns the number of cores. */
 static size_t number_cores(const fr_machine *machine, size_t *core_of) {
     size_t cores = 0;
     for (size_t i = 0; i < machine->count; i++) {

@@ -25,7 +25,7 @@
 enum {
     TAG_ROWS = 1,
     SPINS = 20,      /* polls before a waiting rank yields, because the rank that it waits for may need the core */
-    BY_SIGNAL = 128, /* an end by a signal is exit status 128 plus the signal's number, as in shells */
+    BY_SIGNAL = 128, /* the exit status after an end by a signal is 128 plus the signal's number, as in shells */
     LOOKS = 64,      /* polls between two checks of the clock and of the other ranks */
 };
 
@@ -50,12 +50,12 @@ struct fr_ranks {
     int index, count, hosts;
     uint32_t before[FR_RANKS_MAX + 1]; /* before[r]: the sum of the shares of all ranks below r */
     double timeout;
-    uint8_t *buffer; /* this rank's own columns, then those of each other rank */
+    uint8_t *buffer; /* this rank's own columns, followed by those of each other rank */
     size_t size;     /* bytes of the buffer */
     MPI_Request requests[2 * FR_RANKS_MAX];
     double delay; /* seconds that each message is delayed */
-    /* The gather that has begun: the rank of each request, the number of requests, the offset of each rank's columns
-     * in the buffer, and the time when it began. */
+    /* Describes the gather that has begun: the rank of each request, the number of requests, the offset of each rank's
+     * columns in the buffer, and the time when the gather began. */
     int peers[2 * FR_RANKS_MAX], posted;
     size_t at[FR_RANKS_MAX + 1];
     double begun;
@@ -70,7 +70,7 @@ static fr_status refuse(const char *what) {
     return fr_fail(FR_MACHINE, "MPI: %s", what);
 }
 
-/* Holds the facts that each rank sends to all others when it joins. */
+/* Holds the facts about a rank that it sends to all others when it joins. */
 typedef struct card {
     char host[FR_WATCH_HOST];
     uint64_t machine, cores; /* machine: key that is equal for ranks on one machine; cores: key that is equal for ranks
@@ -136,9 +136,9 @@ static fr_status join(fr_ranks *r) {
     return r->count == 1 ? FR_OK : become_known(r);
 }
 
-/* Lets OpenMPI send one token's rows to a rank of the same machine without asking that rank first. By default it asks
- * from 4 KiB on, which takes two to three times as long as copying the rows. The setting has one name before OpenMPI
- * 5.0 and another since. A value that the user has set is kept. */
+/* Lets OpenMPI send one token's rows to a rank of the same machine at once. By default OpenMPI first asks the other
+ * rank if there are 4 KiB or more, which takes two to three times as long as copying the rows. The setting has one name
+ * before OpenMPI 5.0 and another since. A value that the user has set is kept. */
 static void send_rows_at_once(void) {
     setenv("OMPI_MCA_btl_vader_eager_limit", "32768", 0);
     setenv("OMPI_MCA_btl_sm_eager_limit", "32768", 0);
@@ -220,7 +220,7 @@ static bool failed(const fr_ranks *r) {
     return fr_watch_failed(r->watch);
 }
 
-/* Finds the first rank whose request is not done; -1 if there is none. */
+/* Finds the first rank whose request is not done. Returns -1 if there is none. */
 static int silent_rank(fr_ranks *r, int count, const int *peers) {
     for (int i = 0; i < count; i++) {
         int done = 0;
@@ -288,7 +288,7 @@ static void copy_columns(const fr_ranks_rows *rows, size_t count, int rank, uint
     }
 }
 
-/* Waits, before the first message of a call is sent, until the delay since `begun` has passed. */
+/* Waits, before the first message of a call is sent, until the artificial delay has passed since `begun`. */
 static void be_late(fr_ranks *r, double begun) {
     if (r->delay <= 0) return;
     double start = fr_clock();
@@ -311,7 +311,8 @@ static int post_receive(fr_ranks *r, int requests, int *peers, int peer, uint8_t
     return requests + 1;
 }
 
-/* Assigns each rank's columns a place in the buffer: the rank's own come first, then those of each other rank. */
+/* Assigns each rank's columns an offset in the buffer. This rank's own columns come first, then those of each other
+ * rank. */
 static void place_columns(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     r->at[0] = columns_of(rows, count, r->index);
     for (int i = 0; i < r->count; i++) r->at[i + 1] = r->at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
@@ -417,7 +418,7 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
     await(r, requests, peers);
 }
 
-/* Waits without a timeout of its own: if rank 0 hangs while it has nothing to send, the watching thread notices. */
+/* Waits without a timeout. If rank 0 hangs while it has nothing to send, the watching thread notices. */
 void fr_ranks_listen(fr_ranks *r, void *bytes, size_t size) {
     int done = 0;
     if (!r || failed(r)) return;

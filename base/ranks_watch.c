@@ -28,7 +28,7 @@
 #include "base/thread_stack.h"
 
 enum {
-    ALIVE = 1,  /* ALIVE to ALL_LEAVE are kinds of records; ALIVE: a sign of life */
+    ALIVE = 1,  /* ALIVE to ALL_LEAVE are kinds of records; ALIVE is a sign of life */
     LEAVING,    /* the sender leaves; the record has the sender's exit status and last line */
     STRUCK,     /* all ranks must end by the record's signal, which one of them has received */
     FAILED,     /* from rank 0: the job's failure */
@@ -41,7 +41,7 @@ enum {
     MEET_MS = 20000,           /* time for all ranks to connect */
     HELLO_MS = 500,            /* time for the first message of one rank */
     LINGER_MS = 1000,          /* time that ranks above 1 give rank 1 to print why rank 0 is missing */
-    LOOK_MS = 50,     /* time between checks of things that no connection reports: silence, failures, the parent
+    LOOK_MS = 50,     /* time between two checks of things that no connection reports: silence, failures, the parent
                        * process */
     STRUCK_LOOKS = 15 /* number of waits of 10 ms after a signal, because the failure that caused the signal may become
                        * known later than the signal */
@@ -55,7 +55,7 @@ typedef struct record {
 } record;
 
 typedef struct peer {
-    atomic_int fd;        /* -1: not connected yet, or no longer */
+    atomic_int fd;        /* -1 if the rank is not connected yet, or no longer */
     double heard;         /* time at which the rank was last heard of */
     bool leaving, struck; /* leaving: the rank has said that it leaves; struck: the rank ends by a signal */
     record in;            /* the record that is being received */
@@ -65,15 +65,15 @@ typedef struct peer {
 
 struct fr_watch {
     int index, count, listener;   /* listener: the socket on which rank 0 listens */
-    _Atomic double timeout, late; /* timeout: seconds of allowed silence; late: seconds after a failure until a process
-                                   * that hangs is ended */
+    _Atomic double timeout, late; /* timeout: seconds for which a rank may be silent; late: seconds after a failure
+                                   * until a process that hangs is ended */
     _Atomic(fr_watch_end_fn *) end;
     pthread_mutex_t mutex; /* guards the failure while it is written, and the members that fr_watch_leave waits for */
     pthread_cond_t changed;
     fr_failure failure;
     atomic_bool failed, leaving; /* failed: the job has failed; leaving: this process leaves */
-    atomic_int missed;           /* the rank that has gone or is silent, if that was the job's failure; else -1 */
-    /* signal: the signal that ends all ranks; own_signal: the signal that this rank has passed on; 0: none */
+    atomic_int missed;           /* the rank that has gone or is silent, if that is the job's failure; -1 otherwise */
+    /* signal: the signal that ends all ranks; own_signal: the signal that this rank has passed on; 0 means no signal */
     atomic_int signal, own_signal;
     bool settled, all_leave; /* settled: there is no rank left for which this rank must wait */
     bool told;               /* the failure was sent to the other ranks */
@@ -97,8 +97,8 @@ fr_status fr_watch_check(const fr_watch *w) {
     return fr_watch_failed(w) ? fr_failure_raise(&w->failure) : FR_OK;
 }
 
-/* Records the job's failure, unless one is recorded already. missed: the rank that has gone or is silent, if that is
- * the failure; else -1. */
+/* Records the job's failure, unless one is recorded already. missed: if the failure is that a rank has gone or is
+ * silent, that rank; -1 otherwise. */
 static void fail_by(fr_watch *w, int missed, fr_status status) {
     pthread_mutex_lock(&w->mutex);
     if (!fr_watch_failed(w)) {
@@ -249,9 +249,9 @@ static void look_for_silence(fr_watch *w, double now) {
     }
 }
 
-/* Tells the others that this rank leaves; rank 0 also sends its failure, because all ranks then end. The program that
- * starts jobs ends all ranks once one has ended. So if rank 0 is missing, ranks above 1 wait, which gives rank 1 time
- * to print the reason. */
+/* Tells the others that this rank leaves. If this is rank 0, it also sends its failure, because all ranks then end. The
+ * program that starts jobs ends all ranks once one has ended. So if rank 0 is missing, ranks above 1 wait, which gives
+ * rank 1 time to print the reason. */
 static void say_goodbye(const fr_watch *w, int code, const char *line) {
     int missed = atomic_load(&w->missed);
     if (w->index == 0 && code) {
@@ -296,8 +296,8 @@ static void *watch(void *context) {
     for (double last = fr_clock();;) {
         listen_once(w);
         double now = fr_clock();
-        /* After this process itself was stopped for a while, silence counts only from now on, because it could not
-         * hear any rank. */
+        /* If this process itself was stopped for a while, it could not hear any rank. So silence counts only from now
+         * on. */
         for (int r = 0; r < w->count && now - last > 1; r++) w->peers[r].heard = now;
         last = now;
         look_for_silence(w, now);
@@ -416,7 +416,7 @@ static int connect_to(const fr_watch_place *place, const char *address) {
     return -1;
 }
 
-/* Sends the token to rank 0, which returns it: this proves that the connection reached rank 0. */
+/* Sends the token to rank 0, which sends it back. The answer proves that the connection reached rank 0. */
 static bool greet(const fr_watch *w, const fr_watch_place *place, int fd) {
     hello own = {.rank = w->index};
     uint8_t token[FR_WATCH_TOKEN];
@@ -439,7 +439,7 @@ static fr_status find_first(fr_watch *w, const fr_watch_place *place) {
     return fr_fail(FR_MACHINE, "%s can't reach %s by TCP", w->peers[w->index].name, w->peers[0].name);
 }
 
-/* Accepts a connection if it comes from a rank that has none yet. */
+/* Accepts a connection if it comes from a rank that is not connected yet. */
 static bool welcome(fr_watch *w, const fr_watch_place *place, int fd) {
     hello theirs;
     if (fd < 0 || !wait_for(fd, POLLIN, HELLO_MS) ||

@@ -18,14 +18,15 @@
 #include "forerun.h"
 
 #define FR_WATCH_HOST      64 /* bytes of a host's name, including its NUL */
-#define FR_WATCH_ADDRESSES 8  /* addresses of rank 0, at most */
+#define FR_WATCH_ADDRESSES 8  /* the largest number of addresses of rank 0 */
 #define FR_WATCH_TOKEN     16 /* bytes of the token by which the ranks of a job know each other's connections */
 
 typedef struct fr_watch fr_watch;
 
 /* Gives the addresses where rank 0 listens, and the token that it expects first. */
 typedef struct fr_watch_place {
-    char addresses[FR_WATCH_ADDRESSES][INET6_ADDRSTRLEN]; /* in the order to be tried; "" after the last */
+    char addresses[FR_WATCH_ADDRESSES][INET6_ADDRSTRLEN]; /* in the order in which they are tried; "" after the last
+                                                           * one */
     uint16_t port;
     uint8_t token[FR_WATCH_TOKEN];
 } fr_watch_place;
@@ -36,7 +37,7 @@ typedef struct fr_watch_place {
 fr_status fr_watch_open(int index, int count, const char *hosts, bool near, double timeout, fr_watch **watch,
                         fr_watch_place *place);
 
-/* Connects the ranks; all of them call it. It starts the watching thread, which runs until the process ends. */
+/* Connects the ranks; all ranks call it. It starts the watching thread, which runs until the process ends. */
 fr_status fr_watch_meet(fr_watch *watch, const fr_watch_place *place);
 
 /* Sets the seconds that a rank may be silent. */
@@ -67,9 +68,9 @@ void fr_watch_end_late(fr_watch *watch, double seconds, fr_watch_end_fn *end);
 bool fr_watch_says(const fr_watch *watch);
 
 /* Handles, in a signal handler, a signal that ends this process. After a rank has failed, the program that started the
- * job sends a signal to the ranks that are left. So this function waits a moment for a failure to become known.
- * Returns true if the process should end by the signal; if `pass` is true the other ranks are told. Returns false if
- * the process should end by the job's failure. */
+ * job sends a signal to the ranks that are left. So this function waits a moment for a failure to become known. Returns
+ * true if the process should end by the signal; if `pass` is true, it also tells the other ranks of the signal. Returns
+ * false if the process should end by the job's failure. */
 bool fr_watch_struck(fr_watch *watch, int signal_number, bool pass);
 
 /* Tells the other ranks that the process is about to end with this exit status and last line. Waits at most `seconds`

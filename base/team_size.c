@@ -12,18 +12,18 @@
 
 #define MILLISECOND  INT64_C(1000000)
 #define WATCH        (100 * MILLISECOND) /* waits are judged once watched jobs have run this long (30 time slices) */
-#define TRIAL        (100 * MILLISECOND) /* least job time of a trial */
-#define TRIAL_JOBS   3                   /* least number of jobs of a trial */
+#define TRIAL        (100 * MILLISECOND) /* shortest total time of the jobs of a trial */
+#define TRIAL_JOBS   3                   /* smallest number of jobs of a trial */
 #define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much time ends early */
 #define TRIAL_MAX    (10 * TRIAL)        /* a trial that is undecided after this time ends */
 #define FIRST_PERIOD (250 * MILLISECOND) /* first delay between trials in one direction; each failed trial doubles it */
 #define PERIOD_MAX   (2000 * MILLISECOND)   /* largest delay that doubling gives */
-#define COST_SHARE   0.04                   /* share of the possible gain that trials may cost */
-#define COST_MAX     (6000.0 * MILLISECOND) /* largest delay that the cost of a trial gives */
+#define COST_SHARE   0.04                   /* trials may cost this share of the possible gain */
+#define COST_MAX     (6000.0 * MILLISECOND) /* largest delay that follows from the cost of a trial */
 #define FAR_SLOWER   1.15 /* a failed trial below this share of its expected time makes the next one park more */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
-#define CROWDED 0.1  /* threads are parked if they wait for a core for this share of the time */
+#define CROWDED 0.1  /* threads are parked if they wait for a core during this share of the time */
 #define FREE    0.05 /* parked threads may come back if the others wait for less than this share */
 #define FASTER  0.97 /* a trial is kept if its jobs take less than this share of their expected time */
 #define AS_FAST 1.02 /* if threads hardly wait, a trial of more threads is kept below this share of its expected time */
@@ -141,7 +141,7 @@ size_t fr_team_size_choose(fr_team_size *team_size, int64_t now) {
 
 /* ------------------------------------------------------------------------------------------------------------- jobs */
 
-/* Finds the kind's entry; if there is none, empties and returns the entry whose kind was not seen for the longest
+/* Finds the kind's entry. If there is none, empties and returns the entry whose kind was not seen for the longest
  * time. */
 static fr_team_size_kind *find_kind(fr_team_size *team_size, uint64_t kind) {
     fr_team_size_kind *oldest = team_size->kinds;
@@ -154,8 +154,8 @@ static fr_team_size_kind *find_kind(fr_team_size *team_size, uint64_t kind) {
     return oldest;
 }
 
-/* Updates the average time of a kind's jobs: over the first eight jobs, and later over about the last eight, because a
- * job gets longer as the context grows. */
+/* Updates the average time of a kind's jobs. The average is over the first eight jobs, and later over about the last
+ * eight, because a job gets longer as the context grows. */
 static void learn(fr_team_size_kind *kind, double took) {
     kind->times++;
     kind->usual += (took - kind->usual) / (double)(kind->times < 8 ? kind->times : 8);

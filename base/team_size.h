@@ -37,7 +37,8 @@ typedef struct fr_team_size {
     uint64_t jobs;
     double watched, in_line; /* watched: time of the recent watched jobs; in_line: time for which their threads waited
                               * for a core */
-    double expected, actual; /* time of the trial's jobs, as expected with `settled` threads and as measured */
+    double expected, actual; /* time of the trial's jobs: the time that is expected with `settled` threads, and the
+                              * measured time */
     size_t tried;            /* number of jobs in the trial */
     uint64_t first;          /* value of `jobs` when the trial began */
     int64_t began;           /* time when the trial began */
@@ -45,7 +46,8 @@ typedef struct fr_team_size {
     fr_team_size_patience fewer, more;
     double share;  /* share of the time that threads waited for a core before the trial; a trial can gain at most this
                     * share */
-    size_t stride; /* factor on the number of threads parked at once; it grows after trials that parked too few */
+    size_t stride; /* factor for the number of threads that are parked at once; it grows after trials that parked too
+                    * few */
 } fr_team_size;
 
 void fr_team_size_open(fr_team_size *team_size, size_t threads);

@@ -15,7 +15,7 @@
 #define BEGINNING ".forerun-"
 #define ENDING    "XXXXXX"
 
-/* Counts the bytes of the path's folder, including the slash after it; 0: the working directory. */
+/* Counts the bytes of the path's folder, including the slash after it. 0 means the working directory. */
 static int folder_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (int)(slash + 1 - path) : 0;
@@ -29,8 +29,8 @@ static int open_folder(const char *path) {
 }
 
 /* Removes a temporary file of this user that no process has locked. A process that creates such a file locks it, and
- * then checks that the name still refers to the file. So the process notices if the file was removed here before it
- * was locked. */
+ * then checks that the name still refers to the file. So it notices if the file was removed here before it was
+ * locked. */
 static void remove_abandoned(int folder, const char *name) {
     struct stat info;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -67,8 +67,8 @@ int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode) {
     }
 }
 
-/* Syncs the folder of a path. It is no failure if the filesystem cannot sync folders, or if the folder is writable but
- * not readable. */
+/* Syncs the folder of a path. The call succeeds even if the filesystem cannot sync folders, or if the folder is
+ * writable but not readable. */
 static int sync_folder(const char *place) {
     int fd = open_folder(place), error = 0;
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) error = errno;

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Makes a temporary file, close-on-exec, in the folder of `place`. name gets its path. Returns -1 with errno set on
- * failure. */
+/* Makes a temporary file in the folder of `place`; programs that this process starts do not inherit its descriptor.
+ * `name` gets the file's path. Returns -1 with errno set on failure. */
 int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode);
 
 /* Renames the file to its final path, durably: its bytes and its folder are synced. fd stays open and keeps the file

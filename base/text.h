@@ -30,7 +30,7 @@ static inline int fr_text_compare(fr_text a, fr_text b) {
     return order ? order : (a.length > b.length) - (a.length < b.length);
 }
 
-/* Reads an unsigned integer of n bytes, at most 8. */
+/* Reads an unsigned little-endian integer of n bytes, at most 8. */
 static inline uint64_t fr_little_endian(const uint8_t *bytes, size_t n) {
     uint64_t value = 0;
     for (size_t i = n; i-- > 0;) value = value << 8 | bytes[i];

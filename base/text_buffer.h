@@ -11,7 +11,7 @@
 #define FR_TEXT_MAX ((size_t)1 << 30)
 
 typedef struct fr_text_buffer {
-    char *bytes; /* NUL-terminated once anything was appended, even an empty text */
+    char *bytes; /* NUL-terminated after the first call that appends, even if it appended an empty text */
     size_t length, capacity;
     fr_status status;
 } fr_text_buffer;

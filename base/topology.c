@@ -42,10 +42,10 @@ int fr_cpu_quota(const char *root) {
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* Describes a processing unit, and the position at which it gets a thread. */
+/* Describes a processing unit, and its position in the order in which units get threads. */
 typedef struct candidate {
     int cpu, node;
-    int sibling; /* number of units of the same core before this unit; 0: it is the core's first unit */
+    int sibling; /* number of units of the same core that come before this unit; 0 if this is the core's first unit */
     int ordinal; /* number of this unit among the node's units with the same `sibling` */
     int of;      /* number of the node's units with the same `sibling`, this unit included */
 } candidate;
@@ -105,8 +105,8 @@ void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
-/* Gives the item at which unit number `at` begins. If there is no such unit, gives `count`, without computing at *
- * unit, which might not fit size_t. */
+/* Gives the item at which unit number `at` begins. If there is no such unit, gives `count`. The product at * unit is
+ * not computed then, because it might not fit size_t. */
 static size_t unit_begin(size_t at, size_t units, size_t unit, size_t count) {
     return at < units ? at * unit : count;
 }

@@ -22,19 +22,19 @@ typedef struct fr_machine {
     fr_cpu_place places[FR_THREADS_MAX];
     size_t count; /* number of units, at least 1 */
     int nodes;    /* number of NUMA nodes, at least 1 */
-    int quota;    /* CPUs that the cgroup's quota allows, rounded up, at least 1; 0 when there is none */
+    int quota;    /* number of CPUs that the cgroup's quota allows, rounded up, at least 1; 0 if there is no quota */
 } fr_machine;
 
 typedef struct fr_plan {
     size_t threads;           /* number of threads, at least 1 */
-    int cpu[FR_THREADS_MAX];  /* thread t is pinned to this CPU; -1: not pinned */
-    int node[FR_THREADS_MAX]; /* node of thread t; nodes ascend with the thread's number */
+    int cpu[FR_THREADS_MAX];  /* the CPU to which thread t is pinned; -1 if it is not pinned */
+    int node[FR_THREADS_MAX]; /* the node of thread t; threads with higher numbers have the same node or a higher one */
     int nodes;                /* number of nodes; some may have no thread */
     bool oversubscribed;      /* there are more threads than units or quota, so threads that wait yield instead of
                                * spinning */
 } fr_plan;
 
-/* Reads this machine, as the calling thread may use it. */
+/* Reads this machine, restricted to the CPUs that the calling thread may use. */
 fr_status fr_machine_read(fr_machine *machine);
 
 /* Gives the number of CPUs that the quotas of this process's cgroup and of the cgroups above it allow, rounded up. It
@@ -53,9 +53,9 @@ bool fr_pinning_pays(const fr_machine *machine, bool numa);
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
 
 /* Gives the items [*begin, *end) of `count` that part `index` of `parts` owns. Parts are contiguous and in order. Each
- * consists of whole units of `unit` items (only the last unit may be short), and sizes differ by at most one unit.
- * Pure. Weights are divided by this function, so it decides which thread reads a row and touches it first, and thereby
- * the row's node. */
+ * part consists of whole units of `unit` items, and only the last unit may be shorter. The sizes of parts differ by at
+ * most one unit. Pure. Weights are divided by this function. So it decides which thread reads a row and touches it
+ * first, and thereby the row's NUMA node. */
 void fr_partition(size_t count, size_t unit, size_t index, size_t parts, size_t *begin, size_t *end);
 
 #endif

@@ -33,7 +33,7 @@ static bool next_range(const char **list, int *first, int *last) {
     return true;
 }
 
-/* Gives the first CPU of a list; NO_CPU if there is none. */
+/* Gives the first CPU of a list, or NO_CPU if the list is empty. */
 static int first_of(const char *root, int cpu, const char *folder, const char *name) {
     char path[4200], list[4096];
     int first, last;
@@ -42,7 +42,7 @@ static int first_of(const char *root, int cpu, const char *folder, const char *n
     return fr_read_small(path, name, list, sizeof list) && next_range(&at, &first, &last) ? first : NO_CPU;
 }
 
-/* Stores for each CPU the first CPU of its node; 0 for all if Linux lists no nodes. */
+/* Stores for each CPU the first CPU of its node. If Linux lists no nodes, stores 0 for all CPUs. */
 static void read_nodes(const char *root, int *node_of) {
     char folder[4200], path[4300], nodes[1024], list[4096];
     int from, to, first, last;

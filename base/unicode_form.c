@@ -38,7 +38,7 @@ static utf8proc_propval_t class_of(int32_t codepoint) {
     return class == 0 || is_unknown(codepoint) ? 0 : class;
 }
 
-/* Sorts [begin, end) by combining class, keeping the order of equals. */
+/* Sorts the characters [begin, end) by combining class. Characters of the same class keep their order. */
 static void sort_marks(codepoint_run *run, size_t begin, size_t end) {
     size_t first[257] = {0};
     for (size_t i = begin; i < end; i++) first[class_of(run->items[i]) + 1]++;
@@ -47,7 +47,7 @@ static void sort_marks(codepoint_run *run, size_t begin, size_t end) {
     memcpy(run->items + begin, run->sorted, (end - begin) * sizeof *run->items);
 }
 
-/* Brings combining marks into canonical order: sorts those between two characters of class 0. */
+/* Brings combining marks into canonical order: sorts the marks between two characters of class 0. */
 static void order_marks(codepoint_run *run) {
     for (size_t begin = 0, end; begin < run->count; begin = end) {
         end = begin + 1;

@@ -27,19 +27,20 @@ bool fr_is_control(int32_t codepoint);
  * unchanged. */
 int32_t fr_lower(int32_t codepoint);
 
-/* Decode the character that ends, or begins, at a place of a text, and give its length in bytes. If the bytes there
- * are not UTF-8, or there are none, these functions return -1, and the length is 1. */
+/* Each decodes a character and gives its length in bytes: fr_character_before the one that ends at `end`, and
+ * fr_character_at the one that begins at `at`. If the bytes there are not UTF-8, or there are none, the functions
+ * return -1, and the length is 1. */
 int32_t fr_character_before(const char *text, size_t end, size_t *length);
 int32_t fr_character_at(const char *text, size_t at, size_t end, size_t *length);
 
-/* fr_skip_space gives the end of the white space that begins at a place, and fr_skip_space_back the beginning of the
- * white space that ends there. They do not go past the limit. */
+/* fr_skip_space gives the end of the white space that begins at `at`, and fr_skip_space_back the beginning of the white
+ * space that ends at `at`. They stop at `limit`. */
 size_t fr_skip_space(const char *text, size_t at, size_t limit);
 size_t fr_skip_space_back(const char *text, size_t at, size_t limit);
 
 /* Describes the first character of some bytes. The bytes may end before the character does. */
 typedef struct fr_character_bytes {
-    size_t there; /* number of the character's bytes that are present; 0: no character begins like this */
+    size_t there; /* number of the character's bytes that are present; 0 if no character begins with these bytes */
     size_t whole; /* number of bytes of the complete character */
 } fr_character_bytes;
 

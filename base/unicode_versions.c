@@ -164,7 +164,7 @@ static const lower_range lowers[] = {
     {0x16EA0, 0x16EB8, 27},
 };
 
-/* end of the tables that tests/references/unicode_versions.py wrote */
+/* The tables that tests/references/unicode_versions.py wrote end here. */
 /* clang-format on */
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -1,6 +1,6 @@
 /* Joins the words of a table to one text, for messages that list them.
  *
- * In: a function that gives the word of an index, NULL past the end. Out: all words, separated by blanks. */
+ * In: a function that gives the word at an index, or NULL past the end. Out: all words, separated by blanks. */
 #ifndef FR_BASE_WORD_LIST_H
 #define FR_BASE_WORD_LIST_H
 
@@ -9,7 +9,7 @@
 
 typedef const char *fr_word_fn(size_t index);
 
-/* A text of words, cut at the size of the array. */
+/* Holds a text of words, cut at the size of the array. */
 typedef struct fr_word_list {
     char text[1024];
 } fr_word_list;

@@ -31,8 +31,8 @@ typedef struct drafts_at {
     uint8_t stood[TEXT_IDS], came[TEXT_IDS];
 } drafts_at;
 
-/* Records which drafts a text would get. It first generates the text with drafts. Then it generates the text again,
- * one token at a time. At each position it makes drafts and only compares them with the first text. */
+/* Records which drafts a text would get. The text is first generated with drafts. Then it is generated again, one token
+ * at a time. At each position, drafts are made, but only compared with the first text. */
 static void record(const fr_bench_engine *e, const char *words, const char *name, drafts_at *out) {
     int32_t text[TEXT_IDS + FR_STEP_MAX], drafts[FR_STEP_MAX], id;
     size_t count;

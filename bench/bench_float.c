@@ -90,7 +90,7 @@ static double time_draft_step(fr_session *s) {
 
 /* ------------------------------------------------------------------------------------------------------ speculation */
 
-/* Counts how often each depth was reached, and how often its draft was accepted. */
+/* Counts how often each depth of a chain of drafts was reached, and how often the draft at that depth was accepted. */
 typedef struct tally {
     size_t reached[FR_STEP_MAX], stood[FR_STEP_MAX];
 } tally;
@@ -296,7 +296,7 @@ static void bench_centroids(void) {
            bytes[0] / 1e6, bytes[1] / 1e6, bytes[1] / bytes[0]);
 }
 
-/* Returns true if this part should run: it was named, or no part was named. */
+/* Returns true if this part should run. It should if the user named it, or named no part. */
 static bool wanted(int argc, char **argv, const char *part) {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], part) == 0) return true;

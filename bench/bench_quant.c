@@ -60,13 +60,13 @@ typedef struct bench {
     fr_model *model;
     fr_session *session;
     fr_dtype type;       /* type of most of the bytes that a step reads */
-    double prompt_share; /* the least share of the dot peak that a prompt must reach; 0: there is no target */
+    double prompt_share; /* the least share of the dot peak that a prompt must reach; 0 if there is no target */
     fr_bench_cost one;   /* cost of a step of one row */
     double decode;       /* seconds of a decode step */
     size_t again;        /* number of pairs that were measured again because the memory's speed changed */
 } bench;
 
-/* Opens a model. isa: NULL for the best instruction set. */
+/* Opens a model. isa: the instruction set, or NULL for the best one. */
 static bench open_bench(const char *path, const char *isa) {
     bench b = {.options = fr_options_new()};
     fr_bench_require(fr_options_set(b.options, FR_OPT_CONTEXT, LONG + FR_STEP_MAX));
@@ -168,7 +168,7 @@ typedef struct products {
     double macs;
 } products;
 
-/* Computes the output features [begin, end) of a product; the team divides them among its threads. */
+/* Computes the output features [begin, end) of a product. The threads of the team divide these features among them. */
 static void apply_part(products *p, const fr_team *team, const fr_workspace *workspace, const fr_matrix *m,
                        size_t begin, size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;

@@ -31,7 +31,7 @@ enum {
     IDS = 80,       /* the approximate number of ids that each session writes */
     FORKED = 16384, /* the largest number of positions of the timeline that is forked */
     FORKS = 15,     /* number of forks that are timed */
-    COMMON = 4096,  /* the longest beginning that two prompts share, in ids */
+    COMMON = 4096,  /* the largest number of ids that two prompts have in common at their beginning */
     PROMPTS = 3,    /* pairs of prompts */
     GOING_ON = 64,  /* ids that a prompt has after the common beginning */
 };
@@ -41,7 +41,7 @@ typedef struct bench {
     fr_engine *engine;
     int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* each session's prompt, followed by the target's text */
     double round;                             /* seconds of a round without drafts */
-    double rates[FR_STEP_MAX];                /* the share of drafts that are accepted, by depth */
+    double rates[FR_STEP_MAX];                /* the share of drafts that are accepted at each depth */
     /* mean of the probabilities that come with drafts; 0 if drafts have no probabilities */
     double told;
 } bench;

@@ -98,7 +98,7 @@ static fr_status take_turns(bench *b, fr_bench_decoder *decoder) {
 
 /* ---------------------------------------------------------------------------------------------------------- a table */
 
-/* Gives the median over the repetitions of a / b, both from the same repetition. */
+/* Gives the median of a / b over the repetitions. Each ratio is of two values from the same repetition. */
 static double ratio_of(const double *a, const double *b, size_t count) {
     double ratios[REPETITIONS];
     for (size_t i = 0; i < count; i++) ratios[i] = a[i] / b[i];

@@ -13,12 +13,12 @@ typedef struct fr_bench_beside_busy_plan {
     const char *model;
     const int64_t *threads; /* numbers of threads; if none is given: 1, 2, 4 .. and the number of all cores */
     size_t thread_count;
-    size_t repetitions; /* at least 1; each measures every setting once */
-    double seconds;     /* seconds that each measurement counts, after a warm-up */
+    size_t repetitions; /* number of repetitions, at least 1; every repetition measures every setting once */
+    double seconds;     /* counted seconds of each measurement, which come after a warm-up */
     double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
     /* options of the model; threads and pinning are set by the bench */
     fr_options *options;
-    /* called before each measurement; `what` is NULL after the last one */
+    /* called before each measurement; after the last one, called with `what` NULL */
     void (*doing)(void *context, const char *what);
     void *context;
 } fr_bench_beside_busy_plan;

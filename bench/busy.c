@@ -14,8 +14,8 @@ static double seconds_of(clockid_t clock) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Gives the seconds that all CPUs together have worked: the sum of the first line of /proc/stat, without idle and
- * waiting time. The numbers of that line are ticks of user, nice, system, idle, waiting for input, interrupts, soft
+/* Gives the seconds that all CPUs together have worked. They are the sum of the first line of /proc/stat, without idle
+ * and waiting time. The numbers of that line are ticks of user, nice, system, idle, waiting for input, interrupts, soft
  * interrupts, and stolen time. */
 static double all_seconds(void) {
     enum { COLUMNS = 8, IDLE = 3, WAITING = 4 };

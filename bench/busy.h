@@ -7,7 +7,7 @@
 #define FR_BENCH_BUSY_H
 
 typedef struct fr_bench_busy {
-    double all, own, clock; /* seconds: CPU time of all programs, CPU time of this process, time of a monotonic
+    double all, own, clock; /* seconds: CPU time of all programs, CPU time of this process, and time of a monotonic
                              * clock */
 } fr_bench_busy;
 

@@ -12,8 +12,9 @@ typedef enum fr_bench_counter {
     FR_BENCH_CYCLES,
     FR_BENCH_INSTRUCTIONS,
     FR_BENCH_L1_MISSES,  /* read misses of the level 1 data cache */
-    FR_BENCH_L2_MISSES,  /* known only for some processors, because perf has no common event for it */
-    FR_BENCH_LLC_MISSES, /* read misses of the last level */
+    FR_BENCH_L2_MISSES,  /* read misses of the level 2 cache; known only for some processors, because perf has no common
+                          * event for them */
+    FR_BENCH_LLC_MISSES, /* read misses of the last level of caches */
     FR_BENCH_COUNTERS
 } fr_bench_counter;
 
@@ -23,7 +24,7 @@ typedef struct fr_bench_event {
     uint64_t config;
 } fr_bench_event;
 
-/* Gives the counted events, with the numbers that this processor has for them. */
+/* Gives the events that are counted, with this processor's numbers for them. */
 void fr_bench_events(fr_bench_event events[FR_BENCH_COUNTERS]);
 
 typedef struct fr_bench_counting {

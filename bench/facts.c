@@ -25,8 +25,8 @@ static const struct {
              {"CPU implementer", ""}, {"CPU part", " part "},      {"flags", ""}};
 enum { PARTS = sizeof parts / sizeof *parts, FLAGS = PARTS - 1, TEXT = 128 };
 
-/* Reads the values of the first processor. Other processors have the same values, or belong to another kind of core,
- * which is not reported. */
+/* Reads the values of the first processor. Some machines have several kinds of cores; the values of the other kinds are
+ * not reported. */
 static void read_values(FILE *file, char values[PARTS][TEXT]) {
     char *line = NULL;
     size_t capacity = 0;

@@ -17,12 +17,12 @@ enum {
     RUN = 32,               /* columns in a block of quantized activations */
     WIDEST = 10240,         /* the largest number of columns of a shape */
     CUT = 64,               /* the numbers of features, and of positions in attention, are multiples of this number */
-    CACHED_BYTES = 1 << 18, /* bytes of one thread's weights, few enough to stay in its L2 cache */
+    CACHED_BYTES = 1 << 18, /* bytes of one thread's weights; so few bytes stay in the thread's L2 cache */
     /* Number of different tiles of weights, which are repeated until all tiles are filled. The number is prime, so that
      * a walk over every second or third tile still meets all different ones. */
     DISTINCT = 7,
     GATHERED = 4096,      /* rows of a table that are scored, as by the centroid head of Gemma 4's assistant */
-    BEST = 32,            /* number of clusters that the centroid head chooses */
+    BEST = 32,            /* number of clusters that the centroid head chooses in a step */
     HEADS = 8,            /* query heads that share a KV head */
     TOKENS = 64,          /* rows in a call of DeltaNet */
     TAPS = 4,             /* rows that DeltaNet's convolution reads, including the current row */
@@ -534,7 +534,7 @@ static const fr_bench_shape fp8_products[] = {
     {FR_BENCH_CACHED, 0, 1536, 8, FR_F8_E4M3},
 };
 
-/* A part of the table in the head of Gemma 4's assistant. The whole table has 262144 rows of 256 columns. */
+/* A part of the table of the head of Gemma 4's assistant. The whole table has 262144 rows of 256 columns. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
 /* CACHE describes the full attention of Gemma 4 E2B, in which 8 query heads share the one KV head. SMALL describes
@@ -554,7 +554,7 @@ static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};   /* 
 static const fr_bench_shape inner[] = {{FR_BENCH_ARRAYS, 1, 6144, 0, 0}};    /* E2B's feed-forward row */
 static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}}; /* E2B's vocabulary */
 static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* a head of E2B's full attention */
-/* scores of the clusters of E2B's assistant */
+/* the scores of the clusters of Gemma 4 E2B's assistant */
 static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}};
 
 /* sizes of values and keys in Qwen3.5 */

@@ -41,7 +41,7 @@ typedef struct fr_bench_shape {
     fr_bench_group group;
     size_t features, cols;
     size_t most_rows; /* the largest number of rows of a call; 0 if the kernel does not work on rows */
-    fr_dtype type;    /* for a kernel that takes several types */
+    fr_dtype type;    /* type of the operands, for a kernel that takes several types */
 } fr_bench_shape;
 
 size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **shapes);
@@ -49,10 +49,10 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
 typedef struct fr_bench_case {
     const fr_bench_kind *kind;
     fr_dtype type;          /* FR_STORED for grouped codes */
-    fr_grouped_tiles tiles; /* sizes of the tiles, for grouped codes */
+    fr_grouped_tiles tiles; /* sizes of the tiles of grouped codes */
     size_t rows, features, cols;
-    /* Number of parts into which a call can be divided: a product's tiles of 16 features, and 1 for any other
-     * kernel. */
+    /* Number of parts into which a call can be divided. For a product it is the number of tiles of 16 features, and for
+     * any other kernel 1. */
     size_t units;
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
     /* Totals of a call.

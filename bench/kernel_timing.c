@@ -16,7 +16,7 @@ static const double batch_seconds = 0.004; /* the shortest duration of a timing,
  * multiply-adds is unknown, such as scalar ones. */
 static const double slow_seconds = 0.2, slow_scalar_seconds = 0.004;
 
-/* Memory for operands, which the system gives filled with zeros. */
+/* Describes memory for operands. The system gives the memory filled with zeros. */
 typedef struct area {
     uint8_t *bytes;
     size_t size;
@@ -60,7 +60,7 @@ static fr_status grow(area *a, size_t size) {
     return FR_OK;
 }
 
-/* Rounds up to whole pages, so that no two threads write to the same cache line. */
+/* Rounds up to whole pages. So no two threads write to the same cache line. */
 static size_t pages(size_t bytes) {
     return (bytes + 4095) / 4096 * 4096;
 }

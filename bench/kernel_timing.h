@@ -18,7 +18,7 @@ typedef struct fr_bench_bed fr_bench_bed;
 fr_status fr_bench_bed_open(fr_pool *pool, size_t threads, size_t stream_bytes, size_t repetitions, fr_bench_bed **bed);
 void fr_bench_bed_close(fr_bench_bed *bed);
 
-/* Returns the bytes that the weights of one thread may take, which is the value for `room` of fr_bench_case_make. */
+/* Returns the bytes that the weights of one thread may take. This is the value of `room` for fr_bench_case_make. */
 size_t fr_bench_bed_room(const fr_bench_bed *bed);
 
 /* Gives 0 if the processor's counters can be read. Otherwise gives the errno that says why they can't. */
@@ -36,8 +36,8 @@ fr_status fr_bench_bed_load(fr_bench_bed *bed, const fr_bench_kernel *kernel, co
 typedef struct fr_bench_timing {
     bool same_bits;   /* the kernel's output has the definition's bits; a kernel with other bits is not timed */
     bool from_memory; /* the weights or cached positions are larger than the caches */
-    size_t units;     /* number of units in a call; fewer than the case has if the kernel is slow */
-    /* Totals of a call of all threads together. */
+    size_t units;     /* number of units in a call; if the kernel is slow, fewer than the case has */
+    /* Totals of one call on all threads together. */
     double bytes, macs, values;
     fr_bench_figure seconds;
     /* Medians of the machine's speed while the kernel was timed. If the operands are in caches, bandwidth is NaN. */

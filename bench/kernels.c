@@ -107,7 +107,8 @@ static void tell_limit(bench *b, const char *name, const char *isa, double gb, d
     fr_bench_number(b->report, gmac);
 }
 
-/* Makes a loop for the peak of multiply-adds, with so many rounds that one timing takes a millisecond or two. */
+/* Makes a loop for the peak of multiply-adds. Its number of rounds is chosen so that one timing takes a millisecond or
+ * two. */
 static fr_bench_roof make_roof(fr_pool *pool, const fr_bench_peak *peak) {
     fr_bench_roof roof = {peak, 1000};
     for (double start, took = 0; took < 1e-3; roof.rounds *= 2) {
@@ -263,7 +264,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
 
 typedef fr_status shape_fn(bench *b, const fr_bench_kernel *definition, const fr_bench_shape *shape);
 
-/* Calls `visit` for each shape of a group and each slot that has a wanted kernel. */
+/* Calls `visit` for each pair of a shape of the group and a slot that has a wanted kernel. */
 static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     for (size_t k = 0; k < fr_bench_kernel_count; k++) {
         const fr_bench_kernel *definition = &fr_bench_kernels[k];
@@ -276,8 +277,8 @@ static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     return FR_OK;
 }
 
-/* Gives the number of rows at index i of a shape's list of row counts; 0 after the list's end. A shape without rows
- * has a single entry, 1. */
+/* Gives the number of rows at index i of a shape's list of row counts, or 0 after the list's end. If the shape does not
+ * work on rows, the list has a single entry, 1. */
 static size_t rows_at(const bench *b, const fr_bench_shape *shape, size_t i) {
     if (shape->most_rows == 0) return i == 0;
     return (size_t)b->plan->rows[i] <= shape->most_rows ? (size_t)b->plan->rows[i] : 0;

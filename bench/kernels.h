@@ -16,8 +16,8 @@
 #include "forerun.h"
 
 typedef struct fr_bench_kernels_plan {
-    const char *filter; /* an extended regular expression that names of kernels must match; NULL: all kernels */
-    const char *isas;   /* names of instruction sets, separated by commas; NULL: all that run here */
+    const char *filter; /* an extended regular expression that names of kernels must match; NULL for all kernels */
+    const char *isas;   /* names of instruction sets, separated by commas; NULL for all that this machine can run */
     const int64_t *rows;
     size_t row_count;
     const int64_t *threads; /* numbers of threads, which are measured one after the other */

@@ -1,4 +1,4 @@
-/* Measures this machine's limits, with which all other figures are compared.
+/* Measures this machine's limits. All other figures are compared with them.
  *
  * In: a plan of threads. Out: bytes read and multiply-adds done per second. The speed of a shared machine changes, so
  * measure the limits right before the figures that are compared with them. */

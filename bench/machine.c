@@ -12,7 +12,7 @@
 #include "bench/limits.h"
 
 #define PAGE         ((size_t)4096)
-/* the least number of bytes that are read, if the machine has at least four times as much memory */
+/* if the machine has at least four times as much memory, at least this many bytes are read */
 #define LEAST_MEMORY ((size_t)512 << 20)
 /* Seconds of one timing. It is short, so that other programs disturb only few of the timings. */
 #define A_WHILE      0.003
@@ -28,7 +28,7 @@ typedef struct bench {
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
     const fr_bench_reader *reader; /* the widest reading loop that the options allow */
-    /* the highest rate at which memory was read so far, in bytes per second; 0: not read yet */
+    /* the highest rate at which memory was read so far, in bytes per second; 0 before the first reading */
     double bandwidth;
     double *values, *cycles, *clocks; /* [repetitions] */
 } bench;
@@ -376,7 +376,7 @@ static void put_peak(bench *b, const fr_bench_peak *peak) {
     put_from(b, &one.value, &one.clock, 1e-9);
     put(b, &all, 1e-9);
     put_both(b, &one.value, &all, all.middle / one.value.middle);
-    put_alone(b, &all, 1 / b->bandwidth); /* not finite if the bandwidth is unknown */
+    put_alone(b, &all, 1 / b->bandwidth); /* the factor is not finite if the bandwidth is unknown */
 }
 
 static void peak_table(bench *b) {

@@ -12,7 +12,7 @@ typedef struct fr_bench_machine_options {
      * "all" */
     const int64_t *threads;
     size_t thread_count;
-    const char *isas; /* names of instruction sets, separated by commas; NULL: all that run here */
+    const char *isas; /* names of instruction sets, separated by commas; NULL for all that this machine can run */
     bool pin, numa;
     size_t repetitions; /* at least 1 */
     double max_spread;  /* per cent; a figure with a larger spread is marked with ? */

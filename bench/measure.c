@@ -165,7 +165,7 @@ static bool is_bound(const fr_weights *weights, const fr_matrix *matrix) {
     return false;
 }
 
-/* Gives the share of a mixture's experts that one row uses; 1 if the model is not a mixture (spec is NULL). */
+/* Gives the share of a mixture's experts that one row uses. If the model is not a mixture (spec is NULL), gives 1. */
 static double chosen_experts(const fr_experts_spec *spec) {
     return spec && spec->count ? (double)spec->top_k / (double)spec->count : 1;
 }

@@ -16,10 +16,10 @@ void fr_bench_require(fr_status status);
 /* Makes a prompt of arbitrary ids, a different one for each `number`. The prompt contains no image tokens. */
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number);
 
-/* Time forwards of the timeline's ids, and give the seconds. The first id may be at any position of the context,
+/* Each times forwards of the timeline's ids, and gives the seconds. The first id may be at any position of the context,
  * because the keys and values at earlier positions need not be those of a real text. fr_bench_forward runs `rows` ids
- * in one forward with logits for all of them. fr_bench_prefill runs `count` ids as a prompt, in chunks, with logits
- * for the last id only. fr_bench_decode runs `count` ids one after the other. */
+ * in one forward with logits for all of them. fr_bench_prefill runs `count` ids as a prompt, in chunks, with logits for
+ * the last id only. fr_bench_decode runs `count` ids one after the other. */
 double fr_bench_forward(fr_session *session, size_t rows, size_t position);
 double fr_bench_prefill(fr_session *session, size_t count, size_t position);
 double fr_bench_decode(fr_session *session, size_t count, size_t position);
@@ -51,8 +51,8 @@ double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, 
  * they are read once for all heads and rows. */
 typedef struct fr_bench_cost {
     double bytes, macs;
-    /* Multiply-adds of attention over latents. Other attention is limited by reading the cache, so its multiply-adds
-     * do not count. */
+    /* Number of multiply-adds of attention over latents. Other attention is limited by reading the cache, so its
+     * multiply-adds are not counted. */
     double attention;
     double experts; /* mean number of experts that a layer reads; NaN if the model is not a mixture */
 } fr_bench_cost;

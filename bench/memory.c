@@ -20,7 +20,7 @@ typedef struct reading {
 
 /* ----------------------------------------------------------------------------------------------------------- taking */
 
-/* Returns how many bytes of this process's memory are in huge pages; 0 if the system does not say. */
+/* Returns the number of bytes of this process's memory that are in huge pages, or 0 if the system does not state it. */
 static size_t huge_bytes(void) {
     char line[256];
     size_t kilobytes = 0;

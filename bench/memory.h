@@ -18,7 +18,7 @@ typedef struct fr_bench_memory {
     size_t size;
     size_t mapped; /* bytes that were mapped, in whole huge pages */
     bool huge;     /* the system has put most of the memory in huge pages */
-    /* the loop that reads the memory; at first the widest loop that this machine can run */
+    /* the loop that reads the memory; unless it is changed, the widest loop that this machine can run */
     const fr_bench_reader *reader;
 } fr_bench_memory;
 

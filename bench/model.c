@@ -61,7 +61,7 @@ static void model_facts(const fr_bench_run *run) {
     kv_fact(report, "type_v", "cached values", kv.v);
 }
 
-/* Checks a drafter that --spec-type does not use. Even then its file must be a drafter. */
+/* Checks the file of a drafter that --spec-type does not use. The file must be a drafter all the same. */
 static fr_status check_unused(const fr_bench_run *run) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_open(run->plan->drafter, run->model, run->plan->options, &drafter));

@@ -26,29 +26,30 @@ typedef struct fr_bench_both {
 typedef struct fr_bench_model_plan {
     const char *model;
     const char *drafter;   /* the drafter's file; NULL: the model's own MTP layer, if it has one */
-    const char *spec_type; /* draft method (FR_OPT_SPEC_TYPE); NULL: the drafter's own */
+    const char *spec_type; /* draft method (FR_OPT_SPEC_TYPE); NULL for the drafter's own method */
     fr_options *options;   /* options of the model; threads, instruction set and drafting are set by the bench */
     fr_bench_list threads; /* none: the library's default number */
     char isas[FR_BENCH_LIST][16];
-    size_t isa_count;                  /* 0: only the best instruction set of this machine */
-    fr_bench_list prompts;             /* lengths of prompts for the tests pp; 0: not measured */
-    fr_bench_list generate;            /* numbers of tokens for the tests tg; 0: not measured */
+    size_t isa_count;                  /* number of instruction sets; 0 means only the best one of this machine */
+    fr_bench_list prompts;             /* lengths of prompts for the tests pp; 0 if they are not measured */
+    fr_bench_list generate;            /* numbers of tokens for the tests tg; 0 if they are not measured */
     fr_bench_both both[FR_BENCH_LIST]; /* prompts with the tokens after them for the tests pp+tg */
     size_t both_count;
     fr_bench_list depths; /* numbers of tokens that are in the context before a test */
-    bool depths_fit;      /* leave out depths that exceed the model's context, instead of failing with FR_INPUT */
+    bool depths_fit;      /* depths that exceed the model's context are left out; otherwise they make the bench fail
+                           * with FR_INPUT */
     fr_bench_list rows;   /* numbers K of rows for T(K), 1 to FR_STEP_MAX; if there are none, or 0, T(K) is not
                            * measured */
     /* numbers of drafts in a round, or FR_DRAFT_AUTO; speculation is measured with each of them */
     fr_bench_list drafts;
-    /* tokens that are generated after each prompt to measure speculation; 0: not measured */
+    /* number of tokens that are generated after each prompt to measure speculation; 0 if it is not measured */
     size_t text_tokens;
-    size_t phases;             /* length of the prompt whose time is divided into phases; 0: not measured */
+    size_t phases;             /* length of the prompt whose time is divided into phases; 0 if it is not measured */
     const char *prompt_folder; /* NULL: the built-in prompts */
-    bool drafts_asked;         /* the user gave the list of drafts, so a missing drafter is an error */
+    bool drafts_asked;         /* whether the user gave the list of drafts; if so, a missing drafter is an error */
     /* share of drafts that are made right at each depth; the last share holds for all greater depths */
     double rates[FR_STEP_MAX];
-    size_t rate_count; /* 0: the real drafter makes the drafts */
+    size_t rate_count; /* number of rates; 0 if the real drafter makes the drafts */
     size_t repetitions;
     double max_spread;                              /* per cent; a figure with a larger spread is marked with ? */
     void (*doing)(void *context, const char *what); /* called before each measurement, and with NULL after it */

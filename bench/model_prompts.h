@@ -1,4 +1,5 @@
-/* Gives the texts on which speculation is measured, by class, because acceptance depends on the kind of text.
+/* Gives the texts on which speculation is measured. They are divided into classes, because acceptance depends on the
+ * kind of text.
  *
  * In: a folder of CLASS.txt and CLASS-NAME.txt files. Without a folder there are five built-in classes with one text
  * each: prose, code, chat, repetitive and hard. Out: the texts, ordered by file name. */

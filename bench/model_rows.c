@@ -24,7 +24,7 @@
 
 enum { BEFORE = 128 }; /* number of ids that fr_bench_begin_drafts runs */
 
-/* Returns true if a forward of the target reads so many bytes that none of a draft step's weights stay in the
+/* Returns true if a forward of the target reads so many bytes that the weights of a draft step do not stay in the
  * caches. */
 static bool forward_clears_caches(const fr_bench_run *run) {
     fr_bench_cache caches[FR_BENCH_CACHES];
@@ -104,8 +104,8 @@ static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidt
                                      "memory was read right before.");
 }
 
-/* Times the forward of a block drafter, which makes all drafts of a round at once. All of its time counts as starting,
- * because no draft takes a step of its own. */
+/* Times the forward of a block drafter, which makes all drafts of a round at once. All of its time counts as the time
+ * of starting a proposal, because no draft takes a step of its own. */
 static fr_status time_blocks(fr_session *session, step_timings *t) {
     FR_TRY(fr_bench_time_drafts(session, t->drafts, t->all));
     for (size_t i = 0; i < t->count; i++) {

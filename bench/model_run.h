@@ -18,7 +18,8 @@ typedef struct fr_bench_run {
     fr_bench_report *report;
     fr_model *model;
     fr_drafter *drafter;      /* NULL: none */
-    fr_bench_prompts prompts; /* prompts of the plan's folder, or the built-in ones; none if no texts are wanted */
+    fr_bench_prompts prompts; /* prompts of the plan's folder, or the built-in prompts; there are none if no texts are
+                               * wanted */
     fr_bench_curve *curve;
     fr_session *session;            /* session in which forwards are timed, without a drafter */
     fr_bench_list depths;           /* depths that fit the model's context */
@@ -46,7 +47,7 @@ typedef struct fr_bench_test {
  * stay valid until the next call. */
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count);
 
-/* Begins a line of a table with the cells that the lines of all tables have. */
+/* Begins a line of a table with the cells that all lines of all tables have. */
 void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 
 /* fr_bench_figure_kept computes the figure (median and spread) of n values, and leaves their order as it is.
@@ -55,7 +56,7 @@ void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);
 
-/* Ends a table with remarks: how many figures are marked with ?, and how much other programs used the CPUs. */
+/* Ends a table with remarks: how many figures are marked with ?, and which share of the CPUs other programs took. */
 void fr_bench_end(fr_bench_run *run);
 
 /* Opens a session of the model. drafts: number of drafts in a round, 0 for no drafts, or FR_DRAFT_AUTO; context: number

@@ -45,7 +45,7 @@ typedef struct draft_counts {
 
 /* Holds the results of one way to decode, summed over a class of texts. */
 typedef struct outcome {
-    /* seconds: the time with drafts; plain: the time of plain decoding right before; ratio: plain / seconds */
+    /* seconds: the time with drafts; plain: the time of plain decoding just before that; ratio: plain / seconds */
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;        /* number of timings */
     draft_counts drafts; /* drafts of the timed runs; if speculation changed the text, drafts of the untimed run */
@@ -214,7 +214,7 @@ static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_
     return tokens_a_call / (run->ratio[drafts + 1] + draft);
 }
 
-/* Adds a line to the table. seconds: the line's timings; drafts: 0 for plain decoding. */
+/* Adds a line to the table. seconds: the line's timings; drafts: number of drafts in a round, 0 for plain decoding. */
 static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
                     const outcome *o) {
     char name[64], words[24] = "none";

@@ -29,7 +29,7 @@ typedef struct fr_bench_peak {
      * has. */
     const char *isa;
     const char *instruction; /* the instruction whose speed is measured */
-    bool kernels;            /* the engine's kernels of this level use the instruction */
+    bool kernels;            /* whether the engine's kernels of this level use the instruction */
     fr_bench_loop *loop;
 } fr_bench_peak;
 
@@ -40,7 +40,7 @@ extern const size_t fr_bench_peak_count;
 /* Returns true if this machine can run the loop. For AMX it also asks the system for permission to use the tiles. */
 bool fr_bench_peak_runs(const fr_bench_peak *peak);
 
-/* Hides a register's value from the optimizer, so that every sum stays separate. It is a macro because it must work
+/* Hides a register's value from the optimizer, so that every sum stays separate. This is a macro because it must work
  * for any vector type. */
 #ifdef __x86_64__
 #define FR_BENCH_OPAQUE(value) __asm__ volatile("" : "+v"(value))

@@ -8,7 +8,7 @@
 #include "forerun_lab_ranks.h"
 
 enum { STEPS = 8, GATHERS = 30 };
-#define BYTES   ((size_t)256 << 20) /* bytes that are read, which is more than the caches hold */
+#define BYTES   ((size_t)256 << 20) /* bytes that are read; the number is larger than the caches */
 #define SECONDS 0.1
 
 /* Opens a pool. Returns NULL if the pool can't be opened. */

@@ -18,7 +18,7 @@ typedef struct fr_bench_rank_speed {
 
 fr_bench_rank_speed fr_bench_rank_shares(size_t threads, uint32_t *parts);
 
-/* Computes the parts from known bandwidths, without measuring. */
+/* Computes the parts from known bandwidths; measures nothing. */
 void fr_bench_shares_of(const double *bandwidths, size_t ranks, uint32_t *parts);
 
 #endif

@@ -30,7 +30,8 @@ extern const size_t fr_bench_reader_count;
  * by commas; NULL allows all of them. */
 const fr_bench_reader *fr_bench_widest_reader(const char *words);
 
-/* Returns true if a list, whose words are separated by commas, contains the word. A NULL list contains every word. */
+/* Returns true if a list contains the word. The words of a list are separated by commas. A NULL list contains every
+ * word. */
 bool fr_bench_listed(const char *list, const char *word);
 
 /* Keeps the compiler from combining two passes. It could otherwise see that reading the same bytes twice cancels in the

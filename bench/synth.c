@@ -136,8 +136,9 @@ static void walk_assistant(writer *w, const void *shape, const void *target) {
     tensor(w, a->clusters, a->hidden, 0, 1 / sqrtf((float)a->hidden), "masked_embedding.centroids.weight");
 }
 
-/* Writes the token ordering, the last tensor: a permutation of the ids that scatters each cluster over the table.
- * Entry i is i times an odd stride. This is a permutation because the number of ids is a power of two. */
+/* Writes the token ordering, which is the last tensor. It is a permutation of the ids that scatters each cluster over
+ * the table. Entry i is i times an odd stride, modulo the number of ids. This is a permutation because the number of
+ * ids is a power of two. */
 static void write_ordering(writer *w, size_t vocab) {
     size_t stride = (size_t)(0.618 * (double)vocab) | 1;
     for (size_t i = 0; i < vocab; i++) {

@@ -16,7 +16,7 @@ struct fr_bench_report {
     const char *table;
     const fr_bench_column *columns;
     size_t count, filled;
-    json_t *facts; /* a JSON object; each line of a table begins as a copy of it */
+    json_t *facts; /* a JSON object with the facts; each line of a table begins as a copy of it */
     json_t *row;
     size_t rows; /* number of lines that were written so far, in all tables */
     size_t table_rows;
@@ -72,7 +72,8 @@ static void print_heads(const fr_bench_report *report, const char *title) {
     fprintf(report->out, "\n");
 }
 
-/* Prints a cell in the form for people. A column without a heading is for programs only, so it prints nothing. */
+/* Prints a cell in the form for people. If the column has no heading, it is for programs only, and the cell is not
+ * printed. */
 static void print_cell(const fr_bench_report *report, const char *text) {
     if (report->filled == 0) fprintf(report->out, "|");
     if (report->columns[report->filled].head) fprintf(report->out, " %s |", text);

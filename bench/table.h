@@ -33,8 +33,8 @@ void fr_bench_report_close(fr_bench_report *report);
 void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value);
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value);
 
-/* Begins a table. name: for programs; title: for people. The columns must live as long as the table, which ends at the
- * next table or at the report's end. */
+/* Begins a table. name: for programs; title: for people. The columns must stay valid until the table ends, which is at
+ * the next table or at the report's end. */
 void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
                     size_t count);
 
@@ -47,7 +47,7 @@ void fr_bench_number(fr_bench_report *report, double value);
 void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread);
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
 
-/* Adds a line below the table. Only people get it. */
+/* Adds a line below the table, for people only. */
 void fr_bench_remark(fr_bench_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

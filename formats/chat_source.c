@@ -31,7 +31,8 @@ static fr_status check_text(const char *bytes, size_t length, const char *where)
     return FR_OK;
 }
 
-/* Stores a template; an empty text counts as none. `where` and `part` together name its source in error lines. */
+/* Stores a template. An empty text counts as no template. `where` and `part` together name the template's source in
+ * error lines. */
 static fr_status set(fr_chat_source *source, fr_text text, const char *where, const char *part) {
     if (text.length == 0) return FR_OK;
     size_t size = strlen(where) + strlen(part) + 3;
@@ -120,7 +121,7 @@ static fr_status read_config(fr_chat_sources *sources, const json_t *config, con
     return FR_OK;
 }
 
-/* Reads the file of a template, if it exists. The template in it replaces the one with the same name in the
+/* Reads the file of a template, if it exists. The file's template replaces the template with the same name in the
  * configuration. */
 static fr_status read_beside(fr_chat_source *source, const char *folder, const char *name) {
     char *path = fr_path_join(folder, name);
@@ -147,8 +148,8 @@ static fr_status read_json_beside(fr_chat_sources *sources, const char *folder, 
     return status;
 }
 
-/* Reads the templates of a folder. A template file for any conversation replaces all templates in the configuration,
- * including those with a name. */
+/* Reads the templates of a folder. If there is a template file for any conversation, it replaces all templates in the
+ * configuration, including those with a name. */
 static fr_status read_folder(fr_chat_sources *sources, const char *folder, const json_t *config, const char *where) {
     if (!where) return fr_fail_memory("a path", strlen(folder));
     FR_TRY(read_beside(&sources->any, folder, "chat_template.jinja"));

@@ -1,13 +1,13 @@
 /* Finds the chat templates of a checkpoint and gives them as text.
  *
  * In: one of
- *     a folder with chat_template.jinja, which additional_chat_templates/default.jinja replaces; tool_use.jinja may be
- *     beside default.jinja
+ *     a folder with chat_template.jinja; if additional_chat_templates/default.jinja exists, it is used instead, and
+ *     tool_use.jinja may be in the same folder
  *     a folder whose chat_template.json (of older processors), tokenizer_config.json or processor_config.json, in this
  *     order, has "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...], or
  *     {"default": a string, "tool_use": a string}
  *     a GGUF file with tokenizer.chat_template and tokenizer.chat_template.tool_use
- *     a template file of the user's
+ *     a template file that the user gives
  * Out: the template for any conversation, and the template for conversations with tools, if the checkpoint has a
  * separate one. The Jinja in the templates is not parsed here. */
 #ifndef FR_FORMATS_CHAT_SOURCE_H
@@ -16,7 +16,7 @@
 #include "formats/gguf.h"
 #include "formats/json.h"
 
-#define FR_CHAT_TEMPLATE_MAX ((size_t)1 << 20) /* bytes; the largest published ones have 30 thousand */
+#define FR_CHAT_TEMPLATE_MAX ((size_t)1 << 20) /* bytes; the largest published templates have 30 thousand */
 
 typedef struct fr_chat_source {
     char *text; /* NUL-terminated; NULL if there is no template */

@@ -19,7 +19,7 @@
 
 #define CONFIG_MAX  ((size_t)16 << 20)
 #define INDEX_MAX   ((size_t)64 << 20)
-#define MISSING_MAX 4 /* limit on the missing parts that an error line names */
+#define MISSING_MAX 4 /* the largest number of missing parts that an error line names */
 #define CONTENTS    "config.json and model.safetensors"
 
 static fr_status join(const char *folder, const char *name, char **path) {
@@ -100,8 +100,8 @@ static bool is_plain_name(const char *name) {
     return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
-/* Collects the file names that the index contains, in the order of their first appearance. They are stored as keys of
- * an object, so that each name is stored once. */
+/* Collects the file names that the index contains, in the order of their first appearance. The names are stored as keys
+ * of an object, so that each name is stored once. */
 static fr_status collect_shards(const char *folder, const json_t *weight_map, json_t *shards) {
     const char *tensor;
     json_t *value;
@@ -142,8 +142,8 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
     return FR_OK;
 }
 
-/* Checks that every tensor of the index is in one of the files. The index then names the right file, because
- * check_listed has compared the names of the files. */
+/* Checks that every tensor of the index is in one of the files. It is then also in the file that the index names,
+ * because check_listed has compared the names of the files. */
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;
@@ -195,7 +195,7 @@ fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint) {
     return FR_OK;
 }
 
-/* Releases pages of the first file only. The other shards have too little metadata to be worth the call. */
+/* Releases pages of the first file only. The other shards have so little metadata that the call would not pay. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint) {
     const fr_map *map = checkpoint->files;
     if (checkpoint->file_count == 0 || map->fd >= 0) return;
@@ -216,8 +216,8 @@ fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folde
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Gives the number of shards that the metadata states. If the key is missing or 0, the number is 1: llama-gguf-split
- * leaves a 0 in a file that it has merged. */
+/* Gives the number of shards that the metadata states. If the key is missing or 0, the number is 1, because
+ * llama-gguf-split leaves a 0 in a file that it has merged. */
 static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
     FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, count));
     if (*count == 0) *count = 1;

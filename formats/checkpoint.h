@@ -24,7 +24,7 @@
 #define FR_POOLING_FILE "1_Pooling/config.json"
 
 typedef struct fr_checkpoint {
-    char *path;           /* the folder, or the file as it was given */
+    char *path;           /* path of the folder or of the file, as the caller gave it */
     fr_gguf *gguf;        /* metadata of a GGUF file; NULL: the checkpoint is a folder */
     json_t *config;       /* config.json, an object; NULL: the checkpoint is a GGUF file */
     json_t *generation;   /* generation_config.json, an object, or NULL */
@@ -36,27 +36,28 @@ typedef struct fr_checkpoint {
     char **file_names;
     size_t file_count;
     fr_tensors tensors;          /* all tensors; each quantized module of a folder is one tensor here (storage.h) */
-    fr_tensors parts;            /* in a folder with quantized modules, all tensors as they are stored; else empty */
+    fr_tensors parts;            /* in a folder with quantized modules, all tensors as they are stored; empty in other
+                                  * checkpoints */
     struct fr_storage *storages; /* how the quantized modules are stored */
-    bool channels_last; /* mlx-lm wrote the folder. It stores convolutions over positions as [channels, kernel, 1], and
-                         * adds 1 to the norms of families that publish norms minus 1 */
+    bool channels_last; /* true if mlx-lm wrote the folder. mlx-lm stores convolutions over positions as [channels,
+                         * kernel, 1]. It adds 1 to the norms of families that publish their norms minus 1 */
     fr_tensors unread;  /* tensors of types that forerun does not support, such as F8_E5M2; only their names and spans
                          * are known */
 } fr_checkpoint;
 
-/* Opens a folder or a GGUF file. With use_mmap false, only headers are read here: the caller must fill the bytes of a
- * tensor with fr_map_fill before it reads them. A failure leaves nothing open. */
+/* Opens a folder or a GGUF file. If use_mmap is false, only headers are read here. The caller must then fill the bytes
+ * of a tensor with fr_map_fill before reading them. A failure leaves nothing open. */
 fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap);
 
-/* Opens a whole GGUF file in memory; the bytes stay the caller's and must outlive the checkpoint. */
+/* Opens a whole GGUF file in memory. The bytes belong to the caller and must outlive the checkpoint. */
 fr_status fr_checkpoint_open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name);
 void fr_checkpoint_close(fr_checkpoint *checkpoint);
 
 /* Fails with FR_INPUT if one of the files was written to since it was mapped. */
 fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
 
-/* Gives the pages before a mapped file's tensors back to the system. They hold metadata that has been read, mostly the
- * texts of a vocabulary. A later access reads the pages from the file again. */
+/* Gives the pages before a mapped file's tensors back to the system. These pages hold metadata that has been read,
+ * mostly the texts of a vocabulary. A later access reads the pages from the file again. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint);
 
 /* Gives the tensor of that name. Fails with FR_INPUT if the tensor is missing or its type is not supported. The error

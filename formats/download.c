@@ -38,7 +38,7 @@ static fr_status refuse(const char *path, const char *rest) {
     return fr_fail(FR_INPUT, "%s: its download is not finished: there is %s", path, rest);
 }
 
-/* Fails if there is an unfinished download of the path: a file whose name is the path plus `ending`. */
+/* Fails if an unfinished download of the path exists. Its name is the path followed by `ending`. */
 static fr_status check_ending(const char *path, const char *ending) {
     char *rest;
     if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));

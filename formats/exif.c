@@ -12,7 +12,7 @@ typedef struct tiff {
     bool big_endian;
 } tiff;
 
-/* Reads a number of 2 or 4 bytes; 0 if the data end before its last byte. */
+/* Reads a number of 2 or 4 bytes. Returns 0 if the data end before the number's last byte. */
 static uint32_t number_at(const tiff *t, size_t at, size_t count) {
     uint32_t value = 0;
     if (at > t->size || t->size - at < count) return 0;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Gives the orientation, 1 (upright as stored) to 8; 1 if the data give none. */
+/* Gives the orientation, a number from 1 (upright as stored) to 8. If the data have none, gives 1. */
 int fr_exif_orientation(const uint8_t *bytes, size_t size);
 
 #endif

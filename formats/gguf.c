@@ -22,8 +22,8 @@
 
 /* -------------------------------------------------------------------------------------------- reading in file order */
 
-/* A reading position in the file. Each range is filled (fr_map_fill) before it is read, because the file may not be
- * mapped. */
+/* Holds a reading position in the file. The file may not be mapped, so each range is filled (fr_map_fill) before it is
+ * read. */
 typedef struct cursor {
     const fr_map *map;
     size_t at, filled; /* at: the next byte to read; filled: the end of the bytes that were filled */
@@ -316,7 +316,7 @@ static void take_wide_q2_0(header *head) {
         fr_tensor *tensor = &head->entries[i].tensor;
         if (tensor->type != FR_Q2_0 || tensor->packed) continue;
         tensor->type = FR_PQ2_0;
-        tensor->bytes = tensor->bytes / 36 * 34; /* 128 values take 34 bytes instead of 36 */
+        tensor->bytes = tensor->bytes / 36 * 34; /* PQ2_0 takes 34 bytes for 128 values, where Q2_0 takes 36 */
     }
 }
 

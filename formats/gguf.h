@@ -68,7 +68,7 @@ typedef struct fr_gguf {
     uint32_t version;
     uint64_t alignment;
     size_t data_begin;     /* the offset in the file at which the tensors' data begin */
-    char *architecture;    /* general.architecture; "" if the file has none */
+    char *architecture;    /* the value of general.architecture; "" if the file has none */
     fr_gguf_value *values; /* in file order */
     size_t count;
     uint32_t *by_key; /* [count] indices of values, sorted by key */
@@ -96,7 +96,7 @@ const fr_gguf_value *fr_gguf_find(const fr_gguf *gguf, const char *key);
 fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                       int64_t *value);
 
-/* Reads an integer in [low, high] as a size_t, like fr_gguf_int; low >= 0. It is for counts and widths. */
+/* Like fr_gguf_int, but for a size_t: reads an integer in [low, high], with low >= 0. It is for counts and widths. */
 fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                        size_t *value);
 
@@ -116,11 +116,11 @@ fr_status fr_gguf_text(const fr_gguf *gguf, const char *key, fr_text *value);
 /* Reads an array whose elements have the type `element`; a missing key gives NULL. */
 fr_status fr_gguf_array(const fr_gguf *gguf, const char *key, fr_gguf_type element, const fr_gguf_value **array);
 
-/* Gives the next string of an array of strings, and moves *at to the string after it. *at is 0 at first. The function
- * may be called `count` times. */
+/* Gives the next string of an array of strings, and moves *at to the string after it. *at must be 0 before the first
+ * call. The function may be called at most array->count times. */
 fr_text fr_gguf_next(const fr_gguf_value *array, size_t *at);
 
-/* Read an element of an array of I32 or F32. */
+/* Each reads an element of an array: of I32 or of F32. */
 int32_t fr_gguf_i32(const fr_gguf_value *array, size_t index);
 float fr_gguf_f32(const fr_gguf_value *array, size_t index);
 

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The part number and the number of parts in a name such as NAME-00002-of-00003.gguf. For other names both are 1. */
+/* Holds the part number and the number of parts in a name such as NAME-00002-of-00003.gguf. For other names both
+ * numbers are 1. */
 typedef struct fr_shard_name {
     size_t stem; /* the length of NAME */
     unsigned number, count;
@@ -15,7 +16,7 @@ typedef struct fr_shard_name {
 
 fr_shard_name fr_shard_name_of(const char *name);
 
-/* Replaces the part number in the name; a name with no number stays as it is. */
+/* Replaces the part number in the name. A name without a part number stays as it is. */
 void fr_shard_name_turn(char *name, fr_shard_name shard, unsigned number);
 
 /* Returns true if the name ends in .gguf. */
@@ -24,11 +25,11 @@ bool fr_gguf_name(const char *name);
 /* Returns true for a file that is used together with a model: a vision tower, a drafter, an importance matrix. */
 bool fr_gguf_name_beside(const char *name);
 
-/* Returns true if a model is opened by this file: it is the model's only file or the first of its parts. */
+/* Returns true if a model is opened by this file. The file is then the model's only file or the first of its parts. */
 bool fr_gguf_name_of_model(const char *name);
 
-/* Returns true if the name contains the type before a point or a hyphen, in upper or lower case. llama.cpp looks for
- * types in the same way. */
+/* Returns true if the name contains the name of the type, followed by a point or a hyphen, in upper or lower case.
+ * llama.cpp looks for types in the same way. */
 bool fr_gguf_name_has(const char *name, const char *type, size_t length);
 
 #endif

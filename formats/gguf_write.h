@@ -20,17 +20,18 @@ typedef struct fr_bytes {
 typedef struct fr_gguf_writer {
     FILE *out;
     const char *architecture; /* is put before keys that begin with a point */
-    fr_bytes keys, tensors;   /* the keys and the tensors' descriptions as they will be written to the file */
+    fr_bytes keys, tensors;   /* the keys and the tensors' descriptions, in the form in which they are written to the
+                               * file */
     uint64_t key_count, tensor_count;
-    fr_bytes sizes;                 /* the size of the data of each tensor, a uint64_t each */
+    fr_bytes sizes;                 /* the size of each tensor's data, one uint64_t for each tensor */
     uint64_t data_size;             /* bytes of all tensors, including padding */
     uint64_t current, current_done; /* current: the tensor whose data come next; current_done: how many bytes of these
                                      * data were written */
     fr_status status;
 } fr_gguf_writer;
 
-/* Begins a file. general.architecture becomes the first key; architecture NULL leaves that key out, for a file that is
- * not a model. The writer does not copy or close `out` and `architecture`, which must outlive it. */
+/* Begins a file. general.architecture becomes the first key. If architecture is NULL, the key is omitted, for a file
+ * that is not a model. The writer does not copy or close `out` and `architecture`, which must outlive it. */
 void fr_gguf_writer_open(fr_gguf_writer *writer, FILE *out, const char *architecture);
 void fr_gguf_writer_close(fr_gguf_writer *writer);
 
@@ -52,8 +53,8 @@ void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* also adds an I3
 void fr_gguf_add_f32(fr_gguf_writer *writer, float value);
 void fr_gguf_add_bool(fr_gguf_writer *writer, bool value);
 
-/* Describes a tensor of a type that GGUF has; the first dimension of `shape` is the slowest. With `packed`, its data
- * are in forerun's packed layout (FR_GGUF_PACKED). */
+/* Describes a tensor of a type that GGUF has; the first dimension of `shape` is the slowest. If `packed` is true, the
+ * tensor's data are in forerun's packed layout (FR_GGUF_PACKED). */
 void fr_gguf_put_tensor(fr_gguf_writer *writer, const char *name, fr_dtype type, bool packed, uint32_t dims,
                         const uint64_t *shape);
 

@@ -1,4 +1,4 @@
-/* Opens pictures of any supported format (image.h). */
+/* Opens pictures of all supported formats (image.h). */
 #include "formats/image.h"
 
 #include <stdlib.h>

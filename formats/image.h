@@ -12,10 +12,10 @@
 
 #include "forerun.h"
 
-/* Limits on the size that a file claims. The size is checked before memory for the pixels is taken, because a file of
- * a few bytes can claim any size. */
+/* Limits on the size that a file claims. The size is checked before memory for the pixels is allocated, because a file
+ * of a few bytes can claim any size. */
 #define FR_IMAGE_SIDE_MAX ((size_t)1 << 16)
-#ifndef FR_IMAGE_PIXELS_MAX /* libFuzzer tries more pictures of fewer pixels */
+#ifndef FR_IMAGE_PIXELS_MAX /* builds for libFuzzer set a smaller limit, so that more pictures are tried */
 #define FR_IMAGE_PIXELS_MAX ((size_t)1 << 27)
 #endif
 
@@ -27,8 +27,8 @@ typedef struct fr_image {
 
 fr_status fr_image_open(fr_image *image, const char *path);
 
-/* Opens a picture from the bytes of a file. The bytes are not kept. Error lines call the picture `name`. A picture of
- * more than `most` or FR_IMAGE_PIXELS_MAX pixels is refused. */
+/* Opens a picture from the bytes of a file. The bytes are not needed after the call. Error lines call the picture
+ * `name`. A picture of more than `most` or FR_IMAGE_PIXELS_MAX pixels is refused. */
 fr_status fr_image_open_bytes(fr_image *image, const void *bytes, size_t size, const char *name, size_t most);
 void fr_image_close(fr_image *image);
 

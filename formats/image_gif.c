@@ -51,7 +51,7 @@ static fr_status read_extension(reader *r) {
     return FR_OK;
 }
 
-/* Reads everything before the first picture, and that picture's size. */
+/* Reads everything before the first picture, and the size of that picture. */
 static fr_status find_picture(reader *r) {
     GifRecordType record;
     for (;;) {
@@ -79,8 +79,8 @@ static void read_palette(reader *r) {
     }
 }
 
-/* Decodes the picture's rows into their places. An interlaced picture stores every 8th row first, and then the rows
- * between them in three passes. */
+/* Decodes the rows of the picture and stores each at its position. An interlaced picture stores every 8th row first,
+ * and then the rows between them in three passes. */
 static fr_status read_rows(reader *r, fr_image *image, uint8_t *indices) {
     static const int first[] = {0, 4, 2, 1}, step[] = {8, 8, 4, 2};
     const GifImageDesc *desc = &r->gif->Image;

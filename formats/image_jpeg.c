@@ -20,7 +20,7 @@
 
 #define APP1 (JPEG_APP0 + 1)
 
-/* Holds the state of libjpeg's callbacks. It belongs to the caller of read_picture, because the variables of
+/* Holds the state of libjpeg's callbacks. The state is a variable of read_picture's caller, because variables of
  * read_picture itself are not reliable after a longjmp into it. */
 typedef struct reader {
     struct jpeg_decompress_struct jpeg;
@@ -113,7 +113,7 @@ static void choose_colours(reader *r) {
     r->jpeg.out_color_space = components == 4 ? JCS_CMYK : JCS_RGB;
 }
 
-/* Gives the orientation in the first segment with EXIF; other APP1 segments hold XMP or a maker's own data. */
+/* Gives the orientation in the first segment that has EXIF. Other APP1 segments hold XMP or a maker's own data. */
 static int find_orientation(const reader *r) {
     static const char name[6] = "Exif";
     for (jpeg_saved_marker_ptr m = r->jpeg.marker_list; m; m = m->next)

@@ -12,7 +12,7 @@
 
 #define CHUNK_MAX ((size_t)8 << 20) /* bytes of the largest unpacked profile or text, which are both ignored */
 
-/* Holds the state of libpng's callbacks. It belongs to the caller of read_picture, because the variables of
+/* Holds the state of libpng's callbacks. The state is a variable of read_picture's caller, because variables of
  * read_picture itself are not reliable after a longjmp into it. */
 typedef struct reader {
     fr_image *image;
@@ -69,8 +69,8 @@ static bool ask_for_rgb(const reader *r) {
     return true;
 }
 
-/* Turns a row of 16-bit grey, high byte first, into RGB in place. It works from the end of the row, so that it
- * overwrites only pixels that it has already read. */
+/* Turns a row of 16-bit grey, high byte first, into RGB in place. Pixels are converted from the last to the first, so
+ * that only pixels are overwritten that were already read. */
 static void spread_grey(uint8_t *row, size_t width) {
     for (size_t x = width; x-- > 0;) memset(row + 3 * x, row[2 * x] ? 255 : row[2 * x + 1], 3);
 }

@@ -15,7 +15,7 @@ static fr_status refuse(const fr_map *file, const char *why) {
     return fr_fail(FR_INPUT, "%s: damaged WebP: %s", file->path, why);
 }
 
-/* Decodes a frame into its place in the picture. */
+/* Decodes a frame and stores it at its position in the picture. */
 static fr_status decode_frame(fr_image *image, const WebPIterator *frame, const fr_map *file) {
     size_t x = (size_t)frame->x_offset, y = (size_t)frame->y_offset;
     size_t width = (size_t)frame->width, height = (size_t)frame->height, row = 3 * image->width;

@@ -44,7 +44,8 @@ typedef struct fr_imatrix {
 /* Opens a file. A failure leaves nothing open. */
 fr_status fr_imatrix_open(fr_imatrix *imatrix, const char *path);
 
-/* Opens a matrix from the bytes of a file. The bytes are not kept. Error lines call the file `name`. */
+/* Opens a matrix from the bytes of a file. The bytes are not needed after the call. Error lines call the file
+ * `name`. */
 fr_status fr_imatrix_open_bytes(fr_imatrix *imatrix, const void *bytes, size_t size, const char *name);
 void fr_imatrix_close(fr_imatrix *imatrix);
 

@@ -82,8 +82,8 @@ static void blank_words(char *text, size_t size) {
     }
 }
 
-/* Loads the text with jansson's own reader. With FR_JSON_PYTHON_NUMBERS it only finds the error of the text, and
- * returns NULL. */
+/* Loads the text with jansson's own reader. If `flags` has FR_JSON_PYTHON_NUMBERS, the call only finds the text's
+ * error, and returns NULL. */
 static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
     if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
     if (!(flags & FR_JSON_PYTHON_NUMBERS)) return json_loadb(text, size, flags, error);
@@ -137,7 +137,7 @@ static bool has_wide(const json_t *value) {
     return false;
 }
 
-/* Writes a value that may have wide integers, without blanks; false if memory ran out. */
+/* Writes a value that may have wide integers, without blanks. Returns false if memory ran out. */
 static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     size_t i, length;
     const char *key, *comma = "", *digits = fr_json_wide_digits(value, &length);
@@ -166,7 +166,8 @@ static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     return good && all->status == FR_OK;
 }
 
-/* json_dumps is not used: if its buffer cannot grow, it returns a text with bytes missing (jansson 2.14). */
+/* This does not use json_dumps, because if its buffer cannot grow, it returns a text with bytes missing (jansson
+ * 2.14). */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length) {
     fr_text_buffer all = {0};
     bool whole = value && (has_wide(value) ? put_wide(&all, value, JSON_COMPACT | JSON_ENCODE_ANY)
@@ -212,7 +213,7 @@ static fr_status fail_type(const json_t *json, const char *where, const char *ke
     return fr_fail(FR_INPUT, "%s: \"%s\" is %s%s%s", where, key, word ? word : "", word ? ", " : "", type);
 }
 
-/* Gives json's value as an int64; false if it is not an integer or does not fit. */
+/* Gives json's value as an int64. Returns false if the value is not an integer or does not fit. */
 static bool whole(const json_t *json, int64_t *value) {
     if (json_is_integer(json)) {
         *value = json_integer_value(json);

@@ -25,7 +25,7 @@ fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, 
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 
 /* Writes a value as JSON text, malloc'd. `flags` are jansson's, but a value with wide integers is always written
- * without blanks. value NULL: the caller had no memory to make the value; the result is then FR_MEMORY. */
+ * without blanks. If `value` is NULL because the caller had no memory to make it, the call fails with FR_MEMORY. */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length);
 
 /* Reads an object's integer in [low, high]. A missing or null key gives the fallback. If the fallback is
@@ -34,7 +34,8 @@ fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char
 fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                       const char *where, int64_t *value);
 
-/* Reads an object's integer in [low, high] as a size_t, like fr_json_int; low >= 0. It is for counts and widths. */
+/* Like fr_json_int, but for a size_t: reads an object's integer in [low, high], with low >= 0. It is for counts and
+ * widths. */
 fr_status fr_json_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                        const char *where, size_t *value);
 
@@ -48,15 +49,15 @@ fr_status fr_json_bool(const json_t *object, const char *key, bool fallback, con
 /* Gives the name of a key that has two spellings: `first` if the object has that key, otherwise `second`. */
 const char *fr_json_spelling(const json_t *object, const char *first, const char *second);
 
-/* Reads a string, which belongs to the object; NULL if it is missing or null. */
+/* Reads a string, which belongs to the object. The result is NULL if the member is missing or null. */
 fr_status fr_json_text(const json_t *object, const char *key, const char *where, const char **value);
 
-/* Reads a member object; NULL if it is missing or null. Another type is an error. */
+/* Reads a member that is an object. The result is NULL if the member is missing or null. Any other type is an error. */
 fr_status fr_json_object(const json_t *object, const char *key, const char *where, json_t **value);
 
-/* Reads a member that is one integer or an array of integers. Integers in [0, high] are added to the set ids[*count]
- * (no duplicates, at most capacity). Other integers are not ids of tokens; they are left out, with a note if `notes`
- * is given. A missing or null member adds nothing. */
+/* Reads a member that is one integer or an array of integers. Integers in [0, high] are added to `ids`, a set of *count
+ * different ids with room for `capacity`. Other integers are not ids of tokens. They are left out, with a note if
+ * `notes` is given. A missing or null member adds nothing. */
 fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, fr_notes *notes,
                       int32_t *ids, size_t capacity, size_t *count);
 

@@ -14,7 +14,7 @@ static int hex_digit(char byte) {
     return found ? (int)(found - digits) : -1;
 }
 
-/* Takes the next byte of the pointer; an escape such as %2F becomes the byte that it stands for. */
+/* Takes the next byte of the pointer. An escape such as %2F is decoded to one byte. */
 static int take_byte(const char **at) {
     const char *in = *at;
     int high = *in == '%' ? hex_digit(in[1]) : -1, low = high >= 0 ? hex_digit(in[2]) : -1;
@@ -23,8 +23,8 @@ static int take_byte(const char **at) {
     return low >= 0 ? high << 4 | low : (unsigned char)*in;
 }
 
-/* Takes the rest of an escape, after its tilde: "1" stands for a slash, and "0" for a tilde. If neither follows, the
- * tilde stands for itself. */
+/* Takes the rest of an escape, after its tilde: "1" means a slash, and "0" a tilde. If neither follows, the tilde is an
+ * ordinary character. */
 static char take_escape(const char **at) {
     const char *next = *at;
     int byte = take_byte(&next);

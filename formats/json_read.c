@@ -43,7 +43,7 @@ static json_t *made(reader *r, json_t *value) {
 
 /* ---------------------------------------------------------------------------------------------------------- strings */
 
-/* Reads the four hexadecimal digits after \u; -1 if there are other bytes. */
+/* Reads the four hexadecimal digits after \u. Returns -1 if any of them is another byte. */
 static int32_t read_unit(reader *r) {
     int32_t unit = 0;
     if (r->end - r->at < 4) return -1;

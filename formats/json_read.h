@@ -17,8 +17,8 @@
  * (fr_json_not_finite). Integers beyond int64 become reals. */
 #define FR_JSON_PYTHON_NUMBERS ((size_t)1 << 16)
 
-/* Reads a text. `flags` may have JSON_REJECT_DUPLICATES, JSON_ALLOW_NUL, JSON_DECODE_ANY and FR_JSON_PYTHON_NUMBERS.
- * If NULL is returned, *lost tells if memory ran out. */
+/* Reads a text. `flags` may have JSON_REJECT_DUPLICATES, JSON_ALLOW_NUL, JSON_DECODE_ANY and FR_JSON_PYTHON_NUMBERS. If
+ * NULL is returned, *lost says whether memory ran out. */
 json_t *fr_json_read_text(const char *text, size_t size, size_t flags, bool *lost);
 
 #endif

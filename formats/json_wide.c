@@ -92,7 +92,7 @@ static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     }
 }
 
-/* Makes the wide integer that a mark stands for; NULL if the value is not a mark. */
+/* Makes the wide integer that a mark replaces. Returns NULL if the value is not a mark. */
 static json_t *marked_value(spots *s, const json_t *value) {
     if (json_integer_value(value) <= BELOW_MARKS) return NULL; /* json_integer_value gives 0 for other types */
     size_t at = (size_t)(INT64_MAX - json_integer_value(value));

@@ -12,7 +12,7 @@
 
 #define FR_JSON_WIDE '\xff'
 
-/* Works as json_loadb does. If it returns NULL, `error` has the reason. */
+/* Works like json_loadb. If it returns NULL, `error` has the reason. */
 json_t *fr_json_load_wide(const char *text, size_t size, size_t flags, json_error_t *error);
 
 /* Gives the digits of an integer of any length, with a minus first if it is negative; NULL for any other value. */

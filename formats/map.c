@@ -1,6 +1,6 @@
 /* Gives files as bytes in memory: mapped, read in ranges, or read whole.
  *
- * In: paths. Out: read-only bytes, all of them inside the size that fstat gave when the file was opened. */
+ * In: paths. Out: read-only bytes. They end at the size that fstat gave when the file was opened. */
 #include "formats/map.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "formats/download.h"
 #include "formats/mapped_files.h"
 
-/* Opens a regular file. O_NONBLOCK changes nothing for a regular file, but if the path is a FIFO without a writer, the
- * flag keeps open() from waiting. */
+/* Opens a regular file. O_NONBLOCK changes nothing for a regular file. If the path is a FIFO without a writer, the flag
+ * keeps open() from waiting. */
 static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
@@ -109,8 +109,8 @@ fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *n
 #define MADV_POPULATE_READ 22
 #endif
 
-/* Makes the system read the pages now. Linux before 5.14 does not know MADV_POPULATE_READ. Reading one byte of each
- * page then does the same, only slower. */
+/* Makes the system read the pages now. Linux before 5.14 does not know MADV_POPULATE_READ. One byte of each page is
+ * then read, which has the same effect but is slower. */
 static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;
     int result;

@@ -51,7 +51,7 @@ fr_status fr_map_check(const fr_map *map);
 
 void fr_map_close(fr_map *map);
 
-/* Reads a whole small text file (config.json) of at most `limit` bytes. *text is NUL-terminated and malloc'd. */
+/* Reads a whole text file of at most `limit` bytes, such as config.json. *text is NUL-terminated and malloc'd. */
 fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size);
 
 #endif

@@ -1,6 +1,6 @@
 /* Collects notes about an opened model, for example that a head is slower than it could be.
  *
- * In: printf formats. Out: lines, in the order in which they were written. A note is dropped if memory runs out. */
+ * In: printf formats. Out: lines, in the order in which they were written. If memory runs out, a note is dropped. */
 #ifndef FR_FORMATS_NOTES_H
 #define FR_FORMATS_NOTES_H
 

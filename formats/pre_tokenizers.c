@@ -32,8 +32,8 @@ static fr_text text_of(const char *string) {
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|" BLANKS
 
-/* GPT-4's expression: a piece is a word, with at most one character other than a letter or digit before it. Models
- * differ in how they cut digits. */
+/* GPT-4's expression: a piece is a word, with at most one character before it that is neither a letter nor a digit.
+ * Models differ in how they cut digits. */
 #define PIECES(digits) SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
 
 /* GPT-4o's expression: a capital letter may begin a new piece. `behind` is a pattern for what belongs to the piece
@@ -101,7 +101,7 @@ static fr_text text_of(const char *string) {
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 
-/* Kimi K2's expression: GPT-4o's, except that runs of Chinese characters are pieces of their own. HAN lists the
+/* Kimi K2's expression. It is GPT-4o's, except that runs of Chinese characters are pieces of their own. HAN lists the
  * characters of that script, because older versions of PCRE2 have no name for it. */
 #define HAN                                                                                           \
     "[\\x{2E80}-\\x{2E99}\\x{2E9B}-\\x{2EF3}\\x{2F00}-\\x{2FD5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}" \
@@ -183,7 +183,7 @@ static void blank_rules(fr_tokenizer_source *source) {
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
 }
 
-/* Sets up the patterns by which texts are cut into pieces. Merging then starts from the single bytes of each piece. */
+/* Sets up the patterns by which texts are cut into pieces. Merging then starts with the single bytes of each piece. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
     source->ignore_merges = kind->ignore_merges;

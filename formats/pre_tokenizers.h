@@ -22,9 +22,9 @@ typedef struct fr_default_ids {
 typedef struct fr_pre_tokenizer {
     const char *model;    /* tokenizer.ggml.model */
     fr_model_kind pieces; /* how a piece becomes tokens */
-    /* tokenizer.ggml.pre; the first name is the one that forerun writes and shows */
+    /* tokenizer.ggml.pre; forerun writes and shows the first name */
     const char *names[FR_PRE_NAMES_MAX];
-    /* Each pattern cuts the pieces that the pattern before it made. Merging begins with the bytes of the final
+    /* Each pattern cuts the pieces that the previous pattern made. Merging begins with the bytes of the final
      * pieces. */
     const char *patterns[FR_PRE_PATTERNS_MAX];
     void (*rules)(fr_tokenizer_source *source);      /* sets all rules of a kind that does not cut texts by `patterns`;
@@ -41,8 +41,8 @@ typedef struct fr_pre_tokenizer {
     bool begins_unless_told;  /* every text gets a bos before it if the file has no key for it */
     bool ends_unless_told;    /* every text gets an eos after it if the file has no key for it */
     bool parts;               /* every text gets a separator token after it */
-    fr_default_ids ids;       /* ids of files that don't give their own */
-    bool end_for_all;         /* if there is no bos or unknown token, the end-of-text token is used instead */
+    fr_default_ids ids;       /* ids that are used if a file doesn't give its own */
+    bool end_for_all;         /* the end-of-text token replaces a missing bos or unknown token */
 } fr_pre_tokenizer;
 
 /* Gives the kind at an index of the table; NULL past its end. */
@@ -64,10 +64,10 @@ const char *fr_pre_tokenizer_word(size_t index);
 /* Writes the names of a model's kinds with ", " between them, cut at `size` bytes. */
 void fr_pre_tokenizer_list(fr_text model, char *line, size_t size);
 
-/* Adds the rules of the kind to a source. */
+/* Adds the rules of the kind to a tokenizer source. */
 void fr_pre_tokenizer_apply(const fr_pre_tokenizer *kind, fr_tokenizer_source *source);
 
-/* GPT-2's expression for cutting texts, which byte-level tokenizers use if they have no other. */
+/* GPT-2's expression for cutting texts. Byte-level tokenizers use it if they have no expression of their own. */
 extern const char *const fr_gpt2_pieces;
 
 #endif

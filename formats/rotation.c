@@ -9,9 +9,9 @@
 #define PREFIX "prism.hadamard."
 
 enum {
-    WIDTHS_MAX = 64,           /* different widths of rows in one file, at most */
-    BLOCK_MAX = 1 << 20,       /* columns of a block, at most */
-    COLS_MAX = 1 << 24,        /* columns of a row, at most */
+    WIDTHS_MAX = 64,           /* largest number of different widths of rows in one file */
+    BLOCK_MAX = 1 << 20,       /* largest number of columns of a block */
+    COLS_MAX = 1 << 24,        /* largest number of columns of a row */
     ROTATIONS = 2 * WIDTHS_MAX /* number of rotations: each width has one that keeps heads in their order and one that
                                 * reorders them */
 };
@@ -96,7 +96,7 @@ static fr_status add_width(const char *path, fr_rotation_set *r, int64_t width, 
     return FR_OK;
 }
 
-/* Reads the signs of all widths, and adds for each width the rotation that keeps heads in place. */
+/* Reads the signs of all widths. For each width, adds the rotation that keeps heads in their order. */
 static fr_status read_signs(const fr_gguf *gguf, fr_rotation_set *r, size_t block) {
     const fr_gguf_value *widths, *values;
     FR_TRY(find_integers(gguf, PREFIX "sign_widths", &widths));
@@ -154,8 +154,8 @@ static const char *kind_of(const char *tensor) {
     return "";
 }
 
-/* Reads the number of key heads by which the columns of ssm_out are grouped, and the number of value heads. Both are 0
- * if the columns are not grouped. */
+/* Reads the number of key heads by which the columns of ssm_out are grouped, and the number of value heads. If the
+ * columns are not grouped, both numbers are 0. */
 static fr_status read_groups(const fr_gguf *gguf, size_t *groups, size_t *heads) {
     bool grouped;
     *groups = *heads = 0;
@@ -175,7 +175,8 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sets the rotation of each tensor in `names`. */
+/* Adds the tensors that an array names to r->names. tables: the tensors are embedding tables, whose rows are looked up
+ * and not multiplied. */
 static fr_status add_names(const fr_gguf *gguf, const fr_tensors *tensors, const fr_gguf_value *array, bool tables,
                            fr_rotation_set *r) {
     size_t at = 0;
@@ -202,7 +203,7 @@ static fr_status add_names(const fr_gguf *gguf, const fr_tensors *tensors, const
     return FR_OK;
 }
 
-/* Gives each named tensor its rotation. */
+/* Sets the rotation of each named tensor. */
 static fr_status bind_names(const char *path, const fr_tensors *tensors, fr_rotation_set *r, size_t block,
                             size_t groups, size_t heads) {
     qsort(r->names, r->name_count, sizeof *r->names, compare_names);
@@ -343,7 +344,7 @@ fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, c
 
 /* ------------------------------------------------------------------------------------------------------------- file */
 
-/* Returns true if the file has any key about a rotation. */
+/* Returns true if the file has a key of any rotation setting. */
 static bool declares(const fr_gguf *gguf) {
     for (size_t i = 0; i < gguf->count; i++) {
         fr_text key = gguf->values[i].key;

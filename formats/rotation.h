@@ -31,7 +31,7 @@
 /* Describes how rows of one width are rotated. */
 typedef struct fr_rotation {
     size_t cols, block;
-    const float *signs; /* [cols] 1 or -1; NULL: all are 1 */
+    const float *signs; /* [cols] 1 or -1; NULL if all signs are 1 */
     size_t groups;      /* number of key heads by which value heads are grouped before the rotation; 0 if heads keep
                          * their order. With n = heads / groups, head g * n + r of the grouped row is head r * groups +
                          * g of the given row */

@@ -16,7 +16,7 @@ static uint32_t word_at(const uint8_t *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* The position within a word of AWQ, in units of 4 bits, of each of 8 neighbouring integers. */
+/* nibble_of[i] is the position of integer i of 8 neighbouring ones in a word of AWQ, in units of 4 bits. */
 static const uint8_t nibble_of[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 /* Returns integer `index` of a line. It can read all packings except FR_PACKED_WORDS. */
@@ -46,8 +46,8 @@ static void read_words(const fr_code_lines *lines, size_t line, size_t begin, si
 }
 
 /* Reads the codes of columns [begin, end) of `count` rows from AWQ's packing. A word has the codes of 8 rows for one
- * column, and the word of the next column is a whole line away. All `count` rows are in the same words, so each word
- * is read once. */
+ * column. The word of the next column is a whole line away. All `count` rows are in the same words, so each word is
+ * read once. */
 static void read_awq(const fr_code_lines *lines, size_t row, size_t count, size_t begin, size_t end,
                      uint8_t *const *codes) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + row / 8 * lines->word_step;

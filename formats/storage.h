@@ -13,7 +13,7 @@
 
 typedef struct fr_checkpoint fr_checkpoint;
 
-/* The number format of a module's codes. */
+/* Names the number format of a module's codes. */
 typedef enum fr_storage_form {
     FR_STORAGE_GROUPED, /* integers (quant/grouped.h) */
     FR_STORAGE_FP8,     /* E4M3: value of the code * scale */
@@ -21,11 +21,11 @@ typedef enum fr_storage_form {
                          * has a scale too, the columns' scale is first multiplied or divided by the matrix's scale */
 } fr_storage_form;
 
-/* Says how the integers of a line are packed; a line is a row or a column of codes (fr_code_lines).
+/* Says how the integers of a line are packed. A line is a row or a column of codes (fr_code_lines).
  *     STREAM  into 32-bit words from their lowest bits on; an integer may begin in one word and end in the next
  *     WORDS   like STREAM, but no integer crosses into the next word, so the last bits of a word may be unused
  *     AWQ     8 integers of 4 bits in a word, in AWQ's order
- *     BYTES   each integer minus 2^(bits - 1) in a signed byte */
+ *     BYTES   one signed byte for each integer, which is stored minus 2^(bits - 1) */
 typedef enum fr_code_packing { FR_PACKED_STREAM, FR_PACKED_WORDS, FR_PACKED_AWQ, FR_PACKED_BYTES } fr_code_packing;
 
 /* Describes lines of integers. The words of a line are word_step bytes apart, and the lines are line_step bytes
@@ -38,25 +38,25 @@ typedef struct fr_code_lines {
 } fr_code_lines;
 
 typedef struct fr_storage {
-    const char *method; /* "AWQ", "GPTQ", ...: the name that users see */
+    const char *method; /* name that users see: "AWQ", "GPTQ", ... */
     fr_storage_form form;
     size_t rows, cols;
     size_t first;            /* index of this matrix's row 0 in the tensors, which may hold several experts one after
                               * the other */
     fr_grouping grouping;    /* FP8 and FP4 use only its member `group` */
     size_t groups;           /* number of scales in a row */
-    fr_code_lines codes;     /* each line is a row; in AWQ's packing, a column */
+    fr_code_lines codes;     /* each line is a row, or in AWQ's packing a column */
     fr_code_lines zeros;     /* each line has the zero points of all rows for one group */
-    bool zeros_less_one;     /* each zero point is one larger than stored, modulo 2^bits */
+    bool zeros_less_one;     /* each real zero point is the stored one plus 1, modulo 2^bits */
     const fr_tensor *scales; /* the scale of (row, group) has the index row / scale_rows * row_step + group *
                               * group_step */
     size_t scale_rows, row_step, group_step;
-    const fr_tensor *biases;    /* have the same shape as the scales; NULL: there are no biases */
-    const fr_tensor *group_of;  /* [cols] the group of each column; NULL: the group is column / group size */
+    const fr_tensor *biases;    /* biases, in the same shape as the scales; NULL if there are none */
+    const fr_tensor *group_of;  /* [cols] the group of each column; NULL if the group is column / group size */
     bool exponents;             /* scales are bytes e, which mean 2^(e - 127) (MXFP4 and MXFP8) */
     const fr_tensor *of_matrix; /* NVFP4: the scale of the whole matrix, one float; NULL if there is none */
-    bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's scale instead of
-                                 * multiplied */
+    bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's scale; otherwise it is
+                                 * multiplied by that scale */
 } fr_storage;
 
 /* Replaces the checkpoint's list of tensors by one in which each quantized module is a tensor MODULE.weight. The list
@@ -79,7 +79,8 @@ size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STO
  * module. */
 size_t fr_storage_stacked(const fr_storage *storage);
 
-/* Returns the bytes of all tensors of the module. If experts are stacked in them, each gets an equal share. */
+/* Returns the bytes of all tensors of the module. If several experts are stacked in the tensors, the result is one
+ * expert's share. */
 uint64_t fr_storage_bytes(const fr_storage *storage);
 
 /* Unpacks `count` rows of integers from row `row` on, with their scales and zero points or biases, into the caller's

@@ -185,7 +185,7 @@ fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *
     const json_t *o = config->object;
     if (!o) return FR_OK;
     FR_TRY(fr_json_text(o, "quant_method", config->where, &method));
-    /* Without quant_method, the keys of the object show which program wrote it. */
+    /* If there is no quant_method, the keys of the object show which program wrote it. */
     const json_t *algorithm = json_object_get(o, "quant_algo");
     if (!method && algorithm && !json_is_null(algorithm)) method = "modelopt";
     if (!method && json_object_get(o, "config_groups")) method = "compressed-tensors";
@@ -198,7 +198,7 @@ fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *
 /* ------------------------------------------------------------------------------------------- settings of one module */
 
 /* Rewrites a Python pattern for regcomp, which has no (?:...) and no \d. Returns false for a pattern with counts or
- * back-references, because matching it could take any amount of time and memory. */
+ * back-references, because matching such a pattern could take any amount of time and memory. */
 static bool translate(const char *pattern, char *out, size_t size) {
     size_t used = 0;
     for (; *pattern; pattern++) {
@@ -226,7 +226,7 @@ static bool translate(const char *pattern, char *out, size_t size) {
 /* Holds a compiled pattern for names of modules. `text` points into the object that describes the weights. */
 typedef struct fr_name_pattern {
     const char *text;
-    bool known; /* false: regcomp can't read the pattern */
+    bool known; /* false if regcomp can't read the pattern */
     regex_t compiled;
 } fr_name_pattern;
 
@@ -255,7 +255,8 @@ void fr_storage_config_close(fr_storage_config *config) {
     config->pattern_count = 0;
 }
 
-/* Returns true if a Python pattern matches the beginning of a name. *known is false if the pattern can't be read. */
+/* Returns true if a Python pattern matches the beginning of a name. *known becomes false if the pattern can't be
+ * read. */
 static bool matches(fr_storage_config *config, const char *text, const char *name, bool *known) {
     regmatch_t match;
     const fr_name_pattern *pattern = pattern_of(config, text);

@@ -10,7 +10,7 @@
 #include "formats/checkpoint.h"
 
 typedef enum fr_storage_method {
-    FR_METHOD_NONE, /* the configuration names no method, or one that another reader handles (gpt-oss's mxfp4) */
+    FR_METHOD_NONE, /* the configuration names no method, or a method that other code reads (gpt-oss's mxfp4) */
     FR_METHOD_AWQ,
     FR_METHOD_GPTQ,
     FR_METHOD_COMPRESSED,
@@ -19,7 +19,7 @@ typedef enum fr_storage_method {
     FR_METHOD_FP8
 } fr_storage_method;
 
-#define FR_GROUP_ROW SIZE_MAX /* the group size that stands for a whole row */
+#define FR_GROUP_ROW SIZE_MAX /* the group size that means a whole row */
 
 typedef struct fr_storage_config {
     fr_storage_method method;
@@ -32,7 +32,7 @@ typedef struct fr_storage_config {
     size_t pattern_count;
 } fr_storage_config;
 
-/* The configured settings of one quantized module. */
+/* Holds the configured settings of one quantized module. */
 typedef struct fr_storage_scheme {
     size_t bits, group; /* 0: unknown; a group of FR_GROUP_ROW is a whole row */
     bool symmetric;

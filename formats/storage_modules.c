@@ -1,8 +1,7 @@
-/* Recognizes quantized modules by their tensors, and checks that the tensors of a module fit each other: see
- * storage.h.
+/* Recognizes quantized modules by their tensors, and checks that the tensors of a module fit each other: see storage.h.
  *
  * A module that has codes is quantized, so the configuration's lists of exceptions are not needed. The shapes of the
- * tensors show nearly everything else. The configuration is read only for what the shapes leave open. */
+ * tensors show nearly all other facts. The configuration is read only for facts that the shapes do not show. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +39,8 @@ static size_t before_end(const char *name, const char *end) {
     return length > tail && strcmp(name + length - tail, end) == 0 ? length - tail : 0;
 }
 
-/* Finds the tensor whose name is the first `length` bytes of `name` followed by `end`; NULL if there is none. */
+/* Finds the tensor whose name is the first `length` bytes of `name` followed by `end`. Returns NULL if there is
+ * none. */
 static const fr_tensor *find(const reading *in, const char *name, size_t length, const char *end) {
     char full[NAME_MAX];
     snprintf(full, sizeof full, "%.*s%s", (int)length, name, end);

@@ -1,6 +1,7 @@
 /* Keeps a growing list of tensors with a hash table of their names.
  *
- * In: tensors, one at a time. Out: lookup in constant time, even for names that a hostile file chose. */
+ * In: tensors, one at a time. Out: lookup by name. A lookup takes constant time, even if a hostile file chose the
+ * names. */
 #include "formats/tensors.h"
 
 #include <stdlib.h>
@@ -19,7 +20,8 @@ static size_t slot_of(const fr_tensors *tensors, const char *name) {
     uint64_t hash = 0;
     for (; *name; name++) {
         unsigned __int128 next = (unsigned __int128)hash * tensors->keys[0] + (unsigned char)*name;
-        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61); /* equal modulo the prime, and below 2^62 */
+        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61); /* the sum is equal to `next` modulo the prime, and
+                                                                   * below 2^62 */
     }
     return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
 }
@@ -41,11 +43,11 @@ static void choose_keys(fr_tensors *tensors) {
         keys[0] = 0x9E3779B97F4A7C15;
         keys[1] = 0xD1B54A32D192ED03;
     }
-    keys[0] = keys[0] >> 4 | 1 << 8; /* below the hash's prime, and not small */
+    keys[0] = keys[0] >> 4 | 1 << 8; /* the key is below the hash's prime, and not small */
     keys[1] |= 1;
 }
 
-/* Doubles the list and the index. The entries of the index have 32 bits, which limits the list. */
+/* Doubles the list and the index. The list's length is limited because an entry of the index has 32 bits. */
 static fr_status grow(fr_tensors *tensors) {
     size_t capacity = tensors->capacity ? 2 * tensors->capacity : FIRST_CAPACITY;
     if (capacity > UINT32_MAX / 2) return fr_fail(FR_INPUT, "more than %zu tensors", tensors->capacity);

@@ -12,7 +12,7 @@
 
 typedef struct fr_tensor {
     const char *name;
-    const char *type_name; /* as the file spells it; fr_tensors_add replaces NULL by fr_dtype_name(type) */
+    const char *type_name; /* the type's name in the file; fr_tensors_add replaces NULL by fr_dtype_name(type) */
     fr_dtype type;         /* FR_DTYPE_COUNT: an unsupported type */
     bool packed;           /* stored in the packed layout (quant/packed.h); in a stack of experts, each expert's matrix
                             * is packed separately */

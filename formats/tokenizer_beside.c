@@ -23,7 +23,7 @@ typedef struct beside {
     const json_t *vocabulary; /* maps a token's text to its id, as in tokenizer.json's vocabulary */
     json_t *special;          /* a set of the texts of special tokens */
     json_t *index;            /* maps a token's text to its index in the source's list of added tokens */
-    uint8_t *taken;           /* one bit for each id, set if a token has it; NULL: not made yet */
+    uint8_t *taken;           /* one bit for each id, set if a token has the id; NULL before the first use */
     size_t capacity;          /* capacity of the source's list of added tokens */
 } beside;
 
@@ -192,9 +192,9 @@ static fr_status append(beside *b, const fr_added_entry *entry) {
     return FR_OK;
 }
 
-/* Adds an entry to the source's list of added tokens. If the list has an entry with this text, that entry keeps its id
- * and gets the given flags. Otherwise the new entry gets the id that its text has in the vocabulary. If the vocabulary
- * lacks the text, the new entry gets the given id, unless another token has that id. */
+/* Adds an entry to the source's list of added tokens. If the list already has an entry with this text, that entry keeps
+ * its id and gets the given flags. Otherwise the new entry gets the id that its text has in the vocabulary. If the
+ * vocabulary lacks the text, the new entry gets the given id, unless another token has that id. */
 static fr_status add(beside *b, fr_added_entry entry) {
     const json_t *place = json_object_get(b->index, entry.text.bytes);
     const json_t *known = json_object_get(b->vocabulary, entry.text.bytes);
@@ -228,7 +228,8 @@ static bool read_key(const char *key, int32_t *id) {
     return value <= FR_TOKEN_ID_MAX;
 }
 
-/* Reads {"content", "special", ...}; `where` names its file in error lines. An entry without "content" is ignored. */
+/* Reads an entry {"content", "special", ...}. `where` names the entry's file in error lines. An entry without "content"
+ * is ignored. */
 static fr_status read_entry(beside *b, const json_t *item, const char *where, int32_t id) {
     const json_t *text;
     fr_added_entry entry = {.id = id};
@@ -286,7 +287,7 @@ static fr_status add_special(beside *b) {
 
 /* --------------------------------------------------------------------------------------------- flags, and all files */
 
-/* Finds the id of a token's text; -1 if there is none. */
+/* Finds the id of a token's text. Returns -1 if there is none. */
 static int32_t find_token(const beside *b, fr_text text) {
     const json_t *place = json_object_get(b->index, text.bytes), *known = json_object_get(b->vocabulary, text.bytes);
     if (place) return b->source->added[json_integer_value(place)].id;

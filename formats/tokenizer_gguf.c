@@ -145,14 +145,15 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
 
 /* Holds the types of tokens that the file gives, and how many of them were corrected. */
 typedef struct token_types {
-    const fr_gguf_value *list; /* NULL: the file has no types */
+    const fr_gguf_value *list; /* NULL if the file has no types */
     const fr_pre_tokenizer *kind;
     size_t retyped; /* tokens that open or end turns although the file gives them the type of normal tokens */
     int32_t first;  /* id of the first retyped token */
 } token_types;
 
-/* Returns true if a token is searched for in texts before they are cut into pieces. *special is set if it is a control
- * token. Tokens that are known to open or close a turn count as control tokens, whatever type the file gives them. */
+/* Returns true if a token is searched for in texts before the texts are cut into pieces. *special becomes true if the
+ * token is a control token. Tokens that are known to open or close a turn count as control tokens, whatever type the
+ * file gives them. */
 static bool is_added(token_types *types, fr_text text, int32_t id, bool *special) {
     int32_t type = types->list ? fr_gguf_i32(types->list, (size_t)id) : NORMAL;
     fr_turn_token turn = fr_turn_token_of(text);
@@ -259,7 +260,7 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
     return FR_OK;
 }
 
-/* Reads an id. If the key is missing and the kind has default ids, the fallback is used. */
+/* Reads an id. If the key is missing and the kind has default ids, the id is `fallback`. */
 static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t fallback,
                          size_t count, fr_notes *notes, int32_t *id) {
     bool unsaid = kind->ids.some && !fr_gguf_find(gguf, key);
@@ -280,8 +281,8 @@ static void add_control(fr_tokenizer_source *source, int32_t id) {
     source->added[at].special = true;
 }
 
-/* Names tokens for templates, as a folder does. A name is left out if its id has no token or if the token's text is
- * not UTF-8. */
+/* Gives tokens the names by which templates refer to them, as a folder does. A name is left out if its id has no token
+ * or if the token's text is not UTF-8. */
 static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     static const char *const keys[][2] = {{"pad_token", "tokenizer.ggml.padding_token_id"},
                                           {"sep_token", "tokenizer.ggml.seperator_token_id"},
@@ -300,8 +301,9 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Sets the template of a pair of texts as the models' makers define it, because GGUF has none. In BERT the second text
- * has token type 1. RoBERTa and XLM-RoBERTa, which is a unigram model, have two separators between the texts. */
+/* Sets the template for pairs of texts. GGUF has none, so the template is the one of the models' makers. In BERT the
+ * second text has token type 1. RoBERTa and XLM-RoBERTa, which is a unigram model, have two separators between the
+ * texts. */
 static fr_status put_pair(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     fr_text pre;
     if (source->prefix_count != 1 || source->suffix_count != 1) return FR_OK;

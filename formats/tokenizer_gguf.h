@@ -54,9 +54,9 @@ fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_
  * kinds do, the one with the name `pre` is preferred. `pre` may be NULL, which prefers none. */
 const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
 
-/* Sets the rules by which a unigram model's file cuts texts. `rules` has the rule that turns a blank into U+2581. If
- * the file removes extra blanks, each piece is a word that begins with U+2581. Otherwise the whole text is one piece,
- * with U+2581 for each blank, and one U+2581 before the text if `adds`. */
+/* Sets the rules by which a unigram model's file cuts texts. `rules` already has the rule that turns a blank into
+ * U+2581. If `removes`, the file removes extra blanks, and each piece is a word that begins with U+2581. Otherwise the
+ * whole text is one piece, with U+2581 for each blank. If `adds`, one U+2581 is put before that text. */
 void fr_tokenizer_gguf_cut_unigram(fr_text_rules *rules, bool adds, bool removes);
 
 /* Finds the two settings with which a unigram model's file cuts texts as the source does. Returns false if no settings

@@ -19,7 +19,8 @@ static int next_of_pattern(fr_text pattern, size_t *at) {
     return escaped == 'r' ? '\r' : escaped == 'n' ? '\n' : escaped == '"' ? '"' : '\\' << 8 | escaped;
 }
 
-/* Compares two patterns. Files write the same expression in several ways, so escapes are compared by meaning. */
+/* Compares two patterns. Files write the same expression in several ways, so escapes are compared by the characters
+ * that they mean. */
 static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
     size_t a = 0, b = 0;
     if (!x->regex) return fr_text_same(x->pattern, y->pattern);

@@ -189,8 +189,8 @@ static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
 }
 
 /* Reads the list of added tokens. `places` gets the index of each text in the list. As in the tokenizers library, a
- * token that is repeated exactly is added once. A token that is repeated with other flags is added again, and then the
- * tokenizer refuses it. */
+ * token that is repeated exactly is added once. A token that is repeated with other flags is added again. The tokenizer
+ * then refuses the second one. */
 static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {
     size_t i;
     json_t *item;
@@ -222,7 +222,7 @@ static fr_status read_tokenizer(fr_tokenizer_source *json, const char *folder) {
     bool older = !fr_file_exists(json->path) && fr_tokenizer_json_there(folder);
     FR_TRY(older ? fr_tokenizer_json_of_vocabulary(folder, &json->root)
                  : fr_json_read(json->path, FR_TOKENIZER_FILE_MAX, &json->root));
-    if (older) { /* error lines then name the two files that were read */
+    if (older) { /* error lines then name the two files that were read instead */
         free(json->path);
         json->path = fr_path_join(folder, "vocab.json and merges.txt");
         if (!json->path) return fr_fail_memory(folder, strlen(folder));

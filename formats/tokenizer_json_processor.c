@@ -73,7 +73,7 @@ static fr_status read_template(fr_tokenizer_source *source, const json_t *proces
     return add_around(source, &sides[0], &sides[1]);
 }
 
-/* Adds a piece to the template of a pair. */
+/* Adds a piece to the template for a pair of texts. */
 static fr_status add_piece(fr_tokenizer_source *source, int32_t id, uint8_t type) {
     if (source->pair_count == FR_TEMPLATE_IDS_MAX)
         return fr_fail(FR_INPUT, "%s: the post-processor's pair has more than %d pieces", source->path,

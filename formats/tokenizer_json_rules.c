@@ -161,7 +161,7 @@ static fr_status read_split(stage *s, const json_t *json) {
     return add_rule(s, rule);
 }
 
-/* Splits off runs of digits, or single digits. */
+/* Splits texts at digits: into runs of digits, or into single digits. */
 static fr_status read_digits(stage *s, const json_t *json) {
     bool each;
     FR_TRY(fr_json_bool(json, "individual_digits", false, s->where, &each));

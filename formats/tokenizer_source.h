@@ -21,7 +21,7 @@
 typedef enum fr_model_kind {
     FR_MODEL_BPE,        /* merges pairs by a list of merges */
     FR_MODEL_SCORED_BPE, /* merges the pair whose result has the best score, as SentencePiece does */
-    FR_MODEL_UNIGRAM,    /* chooses the tokens with the largest sum of scores */
+    FR_MODEL_UNIGRAM,    /* chooses the tokens whose scores have the largest sum */
     FR_MODEL_WORD_PIECE, /* takes the longest token that fits at the current position, again and again */
     FR_MODEL_WORD_LEVEL  /* takes whole words only */
 } fr_model_kind;
@@ -38,7 +38,7 @@ typedef enum fr_rule_kind {
     FR_RULE_NMT,             /* drops control characters, turns other kinds of spaces into a plain space */
     FR_RULE_CLEAN,           /* drops control characters and turns white space into spaces, as BERT does */
     FR_RULE_SPACE_CHINESE,   /* puts a space before and after each Chinese character */
-    FR_RULE_TRIM,            /* removes white space at the left or right end, or both */
+    FR_RULE_TRIM,            /* removes white space at the left end (`left`), at the right end (`right`), or at both */
     FR_RULE_PRECOMPILED,     /* applies SentencePiece's map of characters, which is in `content` */
     /* turns each byte into the character that represents it (src/language/tokenizer/byte_level.h) */
     FR_RULE_BYTE_CHARACTERS,
@@ -65,7 +65,7 @@ typedef enum fr_rule_kind {
 
 /* Names the class of characters that a Split matches. Each character of the class is one match. */
 typedef enum fr_character_class {
-    FR_CHARACTERS_OF_PATTERN, /* no class: the pattern is used */
+    FR_CHARACTERS_OF_PATTERN, /* the Split has no class but a pattern */
     FR_CHARACTERS_SPACE,
     FR_CHARACTERS_WORD,
     FR_CHARACTERS_NUMBER,
@@ -85,8 +85,8 @@ typedef struct fr_text_rule {
     fr_rule_kind kind;
     fr_text content;
     fr_text pattern;
-    bool regex; /* the pattern is a regular expression; if false, it is a text that is searched literally, and never
-                 * empty */
+    bool regex; /* whether the pattern is a regular expression; if not, it is a text that is searched literally, and
+                 * never empty */
     bool own;   /* the expression is forerun's own, and may use syntax that files may not */
     fr_character_class characters;
     fr_split_behavior behavior;
@@ -134,8 +134,8 @@ typedef struct fr_tokenizer_source {
     double *scores; /* one for each entry of the vocabulary, never NaN; NULL for models that do not use scores */
     fr_added_entry *added;
     size_t added_count;
-    fr_text unknown;    /* unk_token; bytes NULL: the file has none */
-    fr_text begin, end; /* bos_token and eos_token, for chat templates; bytes NULL: none */
+    fr_text unknown;    /* unk_token; bytes NULL if the file has none */
+    fr_text begin, end; /* bos_token and eos_token, for chat templates; bytes NULL if there is none */
     bool fuse_unknown, byte_fallback, ignore_merges;
     /* inside_prefix: the text with which tokens inside words begin; end_suffix: the text with which tokens at the end
      * of words end; bytes NULL: there is no such text */
@@ -148,8 +148,8 @@ typedef struct fr_tokenizer_source {
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor puts before
                                                                        * (prefix) and after (suffix) a text */
     size_t prefix_count, suffix_count;
-    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair of texts; pair_count 0: the post-processor has
-                                              * none */
+    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template for a pair of texts; pair_count is 0 if the post-processor
+                                              * has none */
     size_t pair_count;
     fr_notes notes;         /* for example, assumptions that were made, and entries of the file that were left out */
     json_t *named;          /* maps the names that templates use for special tokens, such as "pad_token", to the tokens'

@@ -195,7 +195,7 @@ static bool is_one_of(fr_text text, const char *const *words, size_t count) {
 }
 
 /* Finds the kind of a token. The first byte is compared before anything else, because vocabularies have hundreds of
- * thousands of texts, and most of them begin with another byte. */
+ * thousands of tokens, and the first byte of most of them differs from those of turn tokens. */
 fr_turn_token fr_turn_token_of(fr_text text) {
     if (text.length < 4 || !strchr("<[]_", text.bytes[0])) return FR_TURN_NONE;
     if (is_one_of(text, control, sizeof control / sizeof *control)) return FR_TURN_CONTROL;

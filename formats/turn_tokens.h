@@ -9,7 +9,7 @@
 
 typedef enum fr_turn_token {
     FR_TURN_NONE,
-    FR_TURN_CONTROL, /* opens or ends a turn or a text, or marks a gap to be filled in; never printed */
+    FR_TURN_CONTROL, /* opens or ends a turn or a text, or marks a gap that the model fills in; never printed */
     FR_TURN_SHOWN    /* opens or ends a part of a reply, such as a thought or a call; the parser of replies reads it */
 } fr_turn_token;
 

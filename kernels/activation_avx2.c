@@ -51,7 +51,7 @@ FR_INLINE __m256 silu_mul(__m256 a, __m256 b, __m256 factor) {
 }
 
 /* Computes the clamped SwiGLU of kernels.h. A NaN passes through, because min and max return their second argument if
- * either is NaN. */
+ * an argument is NaN. */
 FR_INLINE __m256 clamped_swiglu(__m256 a, __m256 b, __m256 factor) {
     __m256 one = _mm256_set1_ps(1.0f), least = _mm256_sub_ps(_mm256_setzero_ps(), factor);
     __m256 gate = _mm256_min_ps(factor, a), up = _mm256_max_ps(least, _mm256_min_ps(factor, b));

@@ -51,7 +51,7 @@ FR_INLINE __m512 silu_mul(__m512 a, __m512 b, __m512 factor) {
 }
 
 /* Computes the clamped SwiGLU of kernels.h. A NaN passes through, because min and max return their second argument if
- * either is NaN. */
+ * an argument is NaN. */
 FR_INLINE __m512 clamped_swiglu(__m512 a, __m512 b, __m512 factor) {
     __m512 one = _mm512_set1_ps(1.0f), least = _mm512_sub_ps(_mm512_setzero_ps(), factor);
     __m512 gate = _mm512_min_ps(factor, a), up = _mm512_max_ps(least, _mm512_min_ps(factor, b));

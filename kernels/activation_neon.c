@@ -33,7 +33,8 @@ FR_INLINE float32x4_t silu_mul(float32x4_t a, float32x4_t b, float32x4_t factor)
 
 FR_INLINE float32x4_t clamped_swiglu(float32x4_t a, float32x4_t b, float32x4_t factor) {
     float32x4_t least = vnegq_f32(factor), gate = vbslq_f32(vcgtq_f32(a, factor), factor, a);
-    float32x4_t up = vbslq_f32(vcgtq_f32(b, factor), factor, b); /* not vminq_f32, which orders -0 before +0 */
+    float32x4_t up = vbslq_f32(vcgtq_f32(b, factor), factor, b); /* vminq_f32 is not used here, because it orders -0
+                                                                  * before +0 */
     up = vbslq_f32(vcltq_f32(up, least), least, up);
     float32x4_t grown = vmulq_f32(vdupq_n_f32(FR_SWIGLU_ALPHA), gate);
     return vmulq_f32(sigmoid4(gate, grown), vaddq_f32(up, vdupq_n_f32(1.0f)));

@@ -39,9 +39,9 @@
 
 enum {
     ROWS = 16,         /* rows of a tile register */
-    ROWS_LEAST = 32,   /* with fewer rows, unpacking takes longer than the tiles save */
-    GROUPS_MAX = 8,    /* groups of rows in a part, at most */
-    RUNS_MAX = 32,     /* runs in a part of the columns, at most; their codes take 16 KB */
+    ROWS_LEAST = 32,   /* with fewer rows than this, unpacking takes longer than the tiles save */
+    GROUPS_MAX = 8,    /* largest number of groups of rows in a part */
+    RUNS_MAX = 32,     /* largest number of runs in a part of the columns; their codes take 16 KB */
     SETS = 2,          /* runs whose sums are in tile registers at once */
     JOINED_BEFORE = 3, /* step i adds the sums of run i - JOINED_BEFORE to the chains */
     STORED_MAX = 4     /* runs whose stored sums are in memory at once; step i needs those of runs i - JOINED_BEFORE to
@@ -74,7 +74,7 @@ typedef struct tile_part {
     size_t y_stride;
     __mmask16 stored; /* outputs that the tile has */
     const uint8_t *next;
-    size_t next_step; /* bytes of the next weights to prefetch in each run; 0: none */
+    size_t next_step; /* bytes of the next weights to prefetch in each run; 0 if nothing is prefetched */
 } tile_part;
 
 typedef void multiply_fn(const tile_part *p);
@@ -179,9 +179,9 @@ FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job
     }
 }
 
-/* Packs the activations of a part of the rows and columns, and their sums. Each thread packs all rows for its own
- * outputs. If many threads share a matrix, each has few outputs, so packing must take little time. If the last group
- * has fewer rows than ROWS, its missing rows are filled with zeros. */
+/* Packs the activations of a part of the rows and columns, and the sums of the activations. Each thread packs all rows
+ * for its own outputs. If many threads share a matrix, each thread has few outputs, so packing must take little time.
+ * If the last group has fewer rows than ROWS, its missing rows are filled with zeros. */
 static void pack_rows(group_run panel[][RUNS_MAX], const product *job, size_t row, size_t rows, size_t from,
                       size_t runs) {
     static const fr_qblock nothing;

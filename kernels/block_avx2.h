@@ -167,7 +167,7 @@ FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, si
 typedef struct head {
     float d[FR_TILE_FEATURES], m[FR_TILE_FEATURES]; /* m: -dmin */
     __m256i values;                                 /* table in which codes are looked up */
-    /* One row for each run; if the halves of a run have scales of their own, one row for each half. */
+    /* Each run has one row of scales. If the halves of a run have scales of their own, each half has a row. */
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
@@ -335,7 +335,7 @@ FR_INLINE void head_eighths(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ2_S);
 }
 
-/* Unpacks the factors of the halves of runs as bytes. A factor is 2 s + 1, where s is the stored scale. */
+/* Unpacks the factors of the halves of runs as bytes. A factor is 2 s + 1, where s is the scale in the file. */
 FR_INLINE void head_eighths_halves(head *h, const uint8_t *block) {
     __m256i one = _mm256_set1_epi8(1);
     head_eighths(h, block);
@@ -353,7 +353,7 @@ FR_INLINE void head_iq3_xxs(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ3_XXS);
 }
 
-/* Sets d for a run. The run's factor is 2 s + 1, where s is the stored scale. */
+/* Sets d for a run. The run's factor is 2 s + 1, where s is the scale in the file. */
 FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     const uint8_t *row = block + (2 + index / 2) * FR_TILE_FEATURES + HALF * half;
     __m256i scale = _mm256_and_si256(_mm256_srli_epi32(load_bytes(row), (int)(index % 2 * 4)), _mm256_set1_epi32(15));
@@ -406,7 +406,7 @@ FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
     }
 }
 
-/* Adds the integer sums of one half of an NVFP4 run to the chains of a row, multiplied by that half's own scale. */
+/* Adds the integer sums of one half of an NVFP4 run to the chains of a row, multiplied by the scale of that half. */
 FR_INLINE void join_half(chains *c, size_t row, const run *w, size_t columns, float_pair isum) {
     run of_half = *w;
     if (columns) of_half.d = w->m;
@@ -424,7 +424,7 @@ FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair
         c->acc[row].half[half] = _mm256_fmadd_ps(w->m.half[half], dsum, c->acc[row].half[half]);
 }
 
-/* Interleaves 8 signed bytes of one row with 8 of another, and widens them to 16-bit numbers. */
+/* Interleaves 8 signed bytes of one row with 8 signed bytes of another row, and widens them to 16-bit numbers. */
 FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
     __m128i low = _mm_loadl_epi64((const __m128i *)(const void *)first);
     __m128i high = _mm_loadl_epi64((const __m128i *)(const void *)second);
@@ -503,7 +503,7 @@ FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block
     }
 }
 
-/* Returns the number of runs in a chunk: one block of several runs, or several blocks of one run each. */
+/* Returns the number of runs in a chunk. A chunk is one block of several runs, or several blocks of one run each. */
 FR_INLINE size_t runs_of_chunk(format f) {
     return f.runs == 1 ? CHUNK : f.runs;
 }

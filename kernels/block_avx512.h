@@ -56,7 +56,8 @@ enum {
     FEW = 8,          /* most rows that are multiplied together */
     MANY = 64,
     PAIR = 2,
-    PANEL = 4096, /* quantized blocks of 32 columns in a chunk, over all its rows: 192 KB, on the stack */
+    PANEL = 4096, /* largest number of quantized blocks of 32 columns in a chunk, over all its rows: 192 KB, on the
+                   * stack */
     AHEAD = 8192, /* bytes from the weights in use to those that are prefetched; FEW_AHEAD, PAGES_AHEAD and SKEW are
                    * distances in bytes too */
     FEW_AHEAD = 3072,
@@ -64,19 +65,19 @@ enum {
     SKEW = 320
 };
 
-/* Holds the values of a block that all of its runs use, one in each lane. */
+/* Holds the values of a block that are the same for all of its runs, with one output in each lane. */
 typedef struct block {
     __m512 d, m;
-    __m512i values; /* table in which codes are looked up, with the offset added */
+    __m512i values; /* table in which codes are looked up; the offset is already added to its values */
     uint8_t scales[8 * FR_TILE_FEATURES], mins[8 * FR_TILE_FEATURES];
-    const fr_grouped_tiles *tiles; /* for grouped codes: the sizes of their tiles */
-    __m512i zeros;                 /* for grouped codes: the block's zero points, one in each lane */
+    const fr_grouped_tiles *tiles; /* the sizes of the tiles of grouped codes; not used for other types */
+    __m512i zeros;                 /* the block's zero points, one in each lane; only for grouped codes */
 } block;
 
 /* Holds an unpacked run: register g of `codes` has columns 4g to 4g + 3. */
 typedef struct run {
     __m512i codes[GROUPS];
-    __m512 d, m;      /* the block's d and m, times the run's scale and minimum */
+    __m512 d, m;      /* products of the block's d and the run's scale, and of the block's m and the run's minimum */
     __m512 low, high; /* scales of the two halves of the run, if each half has its own */
     __m512 low_min, high_min;
 } run;
@@ -165,7 +166,7 @@ FR_INLINE __m512i moved(__m512i bits, int up) {
     return up >= 0 ? _mm512_slli_epi16(bits, (unsigned)up) : _mm512_srli_epi16(bits, (unsigned)-up);
 }
 
-/* Returns group g of a run of 4-bit codes. */
+/* Returns the codes of group g of a run of 4-bit codes. */
 FR_INLINE __m512i nibbles(const uint8_t *codes, size_t g) {
     return g < GROUPS / 2 ? low_nibbles(line(codes + 64 * g)) : high_nibbles(line(codes + 64 * (g - GROUPS / 2)));
 }
@@ -182,7 +183,7 @@ FR_INLINE __m512i twos(const uint8_t *codes, size_t g) {
     return _mm512_and_si512(moved(line(codes + 64 * (g / 4)), -2 * (int)(g % 4)), _mm512_set1_epi8(3));
 }
 
-/* Returns group g of 1-bit codes, times 2. */
+/* Returns the codes of group g of a run of 1-bit codes, multiplied by 2. */
 FR_INLINE __m512i ones(const uint8_t *codes, size_t g) {
     return _mm512_and_si512(moved(line(codes), 1 - (int)g), _mm512_set1_epi8(2));
 }
@@ -294,7 +295,7 @@ FR_INLINE __m512i joined(__m512i nibbles, __m512i high, __m512i up) {
     return or_bits(nibbles, _mm512_rolv_epi32(high, up), 48);
 }
 
-/* Makes a register of four rows of 16 bytes, in which every lane of a row has the same number. */
+/* Makes a register of four rows of 16 bytes. In each row, every 32-bit lane has the same number. */
 FR_INLINE __m512i by_row(int a, int b, int c, int d) {
     return _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
 }
@@ -420,7 +421,7 @@ FR_INLINE void open_iq3_xxs(block *b, const uint8_t *bytes) {
     b->d = _mm512_mul_ps(halves(bytes), _mm512_set1_ps(fr_code_unit(FR_IQ3_XXS)));
 }
 
-/* Returns 2 s + 1, where s is the low or the high 4 bits of each byte. */
+/* Returns 2 s + 1, where s is the low 4 bits of each byte, or the high 4 bits if `high` is 1. */
 FR_INLINE __m512 odd_scales(const uint8_t *row, size_t high) {
     __m128i both = _mm_loadu_si128((const __m128i *)row);
     __m128i scale = _mm_and_si128(_mm_srl_epi16(both, _mm_cvtsi32_si128((int)(4 * high))), _mm_set1_epi8(15));
@@ -521,7 +522,7 @@ FR_INLINE void open_raised(block *b, const uint8_t *bytes) {
     b->zeros = _mm512_mullo_epi32(raise, _mm512_set1_epi32(0x01010101));
 }
 
-/* Returns group g of run `index`. `bytes` points to the first byte after the block's head. */
+/* Returns the codes of group g of run `index`. `bytes` points to the first byte after the block's head. */
 FR_INLINE __m512i code_2_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
     return twos(bytes + 2 * 64 * index, g);
@@ -650,13 +651,13 @@ FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);
 }
 
-/* Computes the integer sums of a run for up to FEW rows, and returns them as floats. x is in the panel, which has
- * corrections in place of the sums of activations.
+/* Computes the integer sums of a run for up to FEW rows, and returns them as floats. x is in the panel, in which
+ * corrections replace the sums of activations.
  *
- * The scaled sums of Q6_K are below 2 * 128 * 16 * 32 * 127 < 2^24, so floats hold them exactly too. Scaling them as
- * floats takes two conversions, a product and an fma. Scaling them as integers would take as many instructions: two
- * vpmulld, an addition and a conversion. On some processors a vpmulld is two operations, and there floats are
- * faster. */
+ * The scaled sums of Q6_K are below 2 * 128 * 16 * 32 * 127 < 2^24, so floats hold them exactly too. Scaling the sums
+ * as floats takes two conversions, a product and an fma. Scaling them as integers would take as many instructions: two
+ * vpmulld, an addition and a conversion. But on some processors a vpmulld is two operations, so scaling as floats is
+ * faster there. */
 FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 isum[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     size_t end = halved(f) ? GROUPS / 2 : GROUPS;
@@ -728,7 +729,7 @@ FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const 
     }
 }
 
-/* Holds the arguments of fr_matmul_block_fn or fr_matmul_grouped_fn, with columns counted in blocks. */
+/* Holds the arguments of fr_matmul_block_fn or fr_matmul_grouped_fn. Columns are counted in blocks. */
 typedef struct product {
     float *y;
     size_t y_stride;
@@ -764,10 +765,10 @@ typedef struct chunk {
     size_t from, to; /* the chunk's columns, counted in blocks */
     size_t row, rows;
     fr_prefetch_hint how;
-    bool few_to_l2; /* set if there are so few rows that hints for L2 are faster, although this processor's usual hints
-                     * are for L1 */
+    bool few_to_l2; /* set if hints for L2 are faster because there are so few rows, although this processor's usual
+                     * hints are for L1 */
     __m512i values;
-    fr_qblock panel[PANEL]; /* for each run, the quantized blocks of all rows side by side */
+    fr_qblock panel[PANEL]; /* the quantized blocks of all rows, run by run: those of one run are side by side */
 } chunk;
 
 FR_INLINE void choose_hint(const format *f, chunk *c) {
@@ -779,9 +780,9 @@ FR_INLINE void choose_hint(const format *f, chunk *c) {
 
 /* Says where the columns of a chunk are in a tile, or in a pair of tiles. */
 typedef struct place {
-    const uint8_t *bytes, *end; /* the beginning and the end of the chunk's bytes in the tile; for a pair, in the first
-                                 * tile */
-    const uint8_t *next;        /* weights that are read after `end`, for prefetching */
+    const uint8_t *bytes, *end; /* the beginning and the end of the chunk's bytes in the tile; if a pair is computed, in
+                                 * the first tile */
+    const uint8_t *next;        /* the weights that are read after `end`; they are prefetched */
     size_t apart;               /* bytes from a tile to the second tile of its pair */
     size_t partner;             /* bytes from the tile to the second tile that is computed: `apart`, or 0 if there is no
                                  * second tile. With 0 the first tile is computed twice, and the second result is not
@@ -840,7 +841,7 @@ FR_INLINE void store_chains(const place *at, const __m512 acc[PAIR], size_t row,
         _mm512_mask_storeu_ps(at->y[t] + row * at->y_stride, at->stored[t], acc[t]);
 }
 
-/* Opens the block at `at` of each tile, and returns how many runs it has. */
+/* Opens the current block of each tile, and returns the number of runs in that block. */
 FR_INLINE size_t open_blocks(const format *f, const product *job, const place *at, block *blocks, size_t tiles) {
     FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at->bytes + t * at->partner);
     if (!grouped(f)) return f->runs;
@@ -850,7 +851,7 @@ FR_INLINE size_t open_blocks(const format *f, const product *job, const place *a
     return runs;
 }
 
-/* Returns how many bytes are prefetched for one run: its codes, and its share of the block's other bytes. */
+/* Returns the number of bytes that are prefetched for one run: its codes, and its share of the block's other bytes. */
 FR_INLINE size_t run_step(const format *f) {
     return grouped(f) ? f->bytes : f->bytes / f->runs;
 }
@@ -934,13 +935,13 @@ FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
     }
 }
 
-/* Computes all tiles of a chunk; `rows` is c->rows as a constant. */
+/* Computes all tiles of a chunk. Callers pass c->rows as the constant `rows`. */
 FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
                              size_t tiles) {
     for (size_t tile = 0; tile < steps(job, tiles); tile++) compute_few(f, by, job, c, tile, rows, tiles);
 }
 
-/* Computes one row or two. Each condition begins with a constant, so that the compiler can leave out calls that never
+/* Computes one row or two rows. Each condition begins with a constant, so that the compiler can omit calls that never
  * happen. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
     bool paged = rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES;
@@ -961,7 +962,7 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
         compute_tiles(f, by, job, c, rows, halved(f) ? 1 : PAIR);
 }
 
-/* Computes all tiles of a chunk for one number of rows. */
+/* Computes all tiles of a chunk. Each function of this type is for one number of rows. */
 typedef void walk_fn(const product *job, const chunk *c);
 
 #define FR_WALK(name, f, by, rows)                                       \

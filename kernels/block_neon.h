@@ -24,8 +24,8 @@
 
 enum {
     RUN = 32,                    /* columns of a run */
-    RUNS = 8,                    /* runs in a chunk, at most */
-    ROWS = 16,                   /* rows that are computed together, at most */
+    RUNS = 8,                    /* largest number of runs in a chunk */
+    ROWS = 16,                   /* largest number of rows that are computed together */
     FEATURES = FR_TILE_FEATURES, /* outputs of a tile */
     LINE = 4 * FEATURES,         /* bytes of a line of a tile */
     PARTS = 2,                   /* registers of a line that are unpacked together */
@@ -39,7 +39,7 @@ typedef struct format {
     int offset;                    /* value = code - offset, if there is no table */
     bool table;                    /* a code is an index into the type's table of values */
     bool mins, halves;             /* mins: each run has a minimum; halves: each half of a run has its own scale (and
-                                    * minimum) */
+                                    * its own minimum, if there are minima) */
     bool apart;                    /* each half of a run is added to the chain separately, with d as the factor of the
                                     * first half and m as that of the second */
     int most;                      /* the largest magnitude that is multiplied: of a code, or of a value of the table */
@@ -140,7 +140,8 @@ FR_INLINE void load_exponents(float *d, const uint8_t *w) {
     }
 }
 
-/* Loads numbers of type E4M3 without a sign. Their exponent and fraction are moved to where a float16 has them. */
+/* Loads numbers of type E4M3 without a sign. Their exponent and fraction are moved to the positions that these have in
+ * a float16. */
 FR_INLINE void load_e4m3(float *d, const uint8_t *w) {
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 8) {
         uint16x8_t bits = vshll_n_u8(vld1_u8(w + i), 7);
@@ -195,8 +196,7 @@ FR_INLINE void six_bits(uint8x16_t *first, uint8x16_t *second, const uint8_t *ro
     *second = joined(high_nibbles(low), high, 2 - odd, 0x30);
 }
 
-/* Loads numbers of type E4M3 without a sign. Their exponent and fraction are moved to the positions that these have in
- * a float16. */
+/* Loads minima and negates them, because they are subtracted. */
 FR_INLINE void load_negative(float *negative, const uint8_t *w) {
     load_d(negative, w);
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
@@ -265,7 +265,7 @@ FR_INLINE void load_q6_scales(scales *s, const uint8_t *w) {
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
 }
 
-/* Loads d, which is the scale of all runs. */
+/* Loads d and stores it as the scale of all runs. */
 FR_INLINE void load_one_d(scales *s, const uint8_t *w) {
     load_d(s->d[0], w);
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
@@ -362,7 +362,7 @@ FR_INLINE void pack_panel(format f, panel *p, const fr_qblock *x, size_t x_strid
 
 /* ------------------------------------------------------------------------------------------------------------ a run */
 
-/* Unpacks the codes of `group`, a group of 4 columns, for a quarter of the features. w points at the quarter in the
+/* Unpacks the codes of `group`, a group of 4 columns, for a quarter of the features. w points to that quarter in the
  * run's first line. */
 FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t table) {
     if (f.bits == 8) {
@@ -543,8 +543,8 @@ FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t fi
     }
 }
 
-/* Multiplies all rows with one group of tiles after the other. The rows are divided evenly into as few passes as
- * possible, of up to ROWS rows each. */
+/* Multiplies all rows with one group of tiles, then with the next group. For each group, the rows are divided evenly
+ * into as few passes as possible, of up to ROWS rows each. */
 FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
     chunk c = {0};
     if (f.bits == 8 && !l.all_bytes) f.offset = 0;

@@ -10,14 +10,15 @@ typedef struct cpuid_leaf {
     unsigned eax, ebx, ecx, edx;
 } cpuid_leaf;
 
-/* Returns a leaf of CPUID, all zero if the processor does not have this leaf. */
+/* Returns a leaf of CPUID. All its registers are zero if the processor does not have this leaf. */
 static cpuid_leaf cpuid(unsigned leaf, unsigned subleaf) {
     cpuid_leaf r = {0, 0, 0, 0};
     __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
     return r;
 }
 
-/* Returns the register sets that the operating system saves. The caller must have checked OSXSAVE. */
+/* Returns the register sets that the operating system saves, as the bits of XCR0. The caller must have checked
+ * OSXSAVE. */
 static uint64_t saved_state(void) {
     uint32_t low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

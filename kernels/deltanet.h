@@ -34,8 +34,8 @@ typedef struct fr_deltanet_steps {
     /* Begins the first row: sets `to` to from * decay, and computes m. `to` may be `from`. */
     void (*begin)(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m);
 
-    /* Finishes a row and begins the next row. step->from may be the same array as step->kept or as step->next, but
-     * step->kept and step->next must be different arrays. */
+    /* Finishes a row and begins the next row. step->from may be the same array as step->kept, or the same array as
+     * step->next. step->kept and step->next must be different arrays. */
     void (*advance)(const fr_deltanet_step *step);
 } fr_deltanet_steps;
 

@@ -7,7 +7,7 @@
  * quotient whose divisor is 1 + exp is 0. */
 static const double LEAST = -110, MOST = 110;
 
-/* Softplus returns x itself above this limit, as torch does, because log(1 + exp(x)) then equals x to ten digits. */
+/* Above this limit softplus returns x itself, as torch does, because log(1 + exp(x)) then equals x to ten digits. */
 static const double LINEAR_FROM = 20;
 
 /* Returns exp(x). A NaN is returned unchanged, because it can't be split into an integer and a remainder. */

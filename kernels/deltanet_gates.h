@@ -25,7 +25,7 @@ void fr_deltanet_slope(float *slope, const float *a_log, size_t heads);
  * bias[k])). */
 void fr_kda_decays(float *decay, const float *bias, float slope, float lower_bound, size_t key_dim);
 
-/* beta[h] = 1 / (1 + exp(-b[h])); beta may be b. */
+/* Computes beta[h] = 1 / (1 + exp(-b[h])). beta may be b. */
 void fr_deltanet_beta(float *beta, const float *b, size_t heads);
 
 /* Computes the gates of Mamba-2. step[h] becomes softplus(step[h] + bias[h]), clamped to least..most and rounded to

@@ -1,7 +1,8 @@
 /* Defines the steps of gated DeltaNet (deltanet.h) once for registers of any width.
  *
- * In: the including file defines `vector` of LANES floats, and load, store, spread (one value to all lanes),
- * difference, product, multiply_add (a * b + c, rounded once). Out: run_strips, the whole kernel. */
+ * In: names that the including file defines: `vector`, which has LANES floats, and the functions load, store, spread
+ * (one value to all lanes), difference, product and multiply_add (a * b + c, rounded once). Out: run_strips, the whole
+ * kernel. */
 #ifndef FR_KERNELS_DELTANET_WALK_H
 #define FR_KERNELS_DELTANET_WALK_H
 

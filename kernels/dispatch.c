@@ -55,7 +55,8 @@ static void fill_tables(void) {
     }
 }
 
-/* Returns the level that is used if the user names none: the strongest that the machine has and the system permits. */
+/* Returns the level that is used if the user names no level: the strongest level that the machine has and the system
+ * permits. */
 static fr_isa_level strongest(unsigned levels) {
     fr_isa_level level = FR_ISA_WORDS - 1;
     while (!(levels >> level & 1) || !fr_cpu_permits(level)) level--;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* If |x| < 2^51, adding this to x and subtracting it again rounds x to an integer. */
+/* If |x| < 2^51, adding this number to x and subtracting it again rounds x to an integer. */
 #define FR_DOUBLE_SHIFT 0x1.8p52
 
 /* FR_DOUBLE_LN2_HIGH is ln 2 cut to its first 32 bits, and FR_DOUBLE_LN2_LOW is the remainder. */

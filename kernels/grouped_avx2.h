@@ -23,7 +23,7 @@ typedef struct grouped_run {
 typedef void grouped_dot_fn(chains *c, const grouped_run *w, size_t rows);
 
 /* Describes the kernel for one number of bits, with biases or without. centre: a number that `dot` subtracts from each
- * code before it multiplies. */
+ * code before the multiplication. */
 typedef struct grouped_format {
     unsigned bits;
     bool biased;

@@ -36,7 +36,7 @@ FR_INLINE void load_floats(float *to, unsigned type, const uint8_t *floats) {
     }
 }
 
-/* Loads the negated zero points, plus `taken`, the number that was subtracted from each code before the
+/* Loads the negated zero points and adds `taken`, the number that was subtracted from each code before the
  * multiplication. zeros: the first byte after the scales. */
 FR_INLINE void load_zeros(int32_t *to, const fr_grouping *form, const uint8_t *zeros, int taken) {
     bool biased = form->offset == FR_OFFSET_BIAS;
@@ -49,8 +49,8 @@ FR_INLINE void load_zeros(int32_t *to, const fr_grouping *form, const uint8_t *z
     }
 }
 
-/* Finds runs first .. first + count - 1 of a tile. Unpacks the scales, and the zero points or biases, of their
- * blocks. */
+/* Sets the addresses of the codes of runs first .. first + count - 1 of a tile. Unpacks the scales of their blocks, and
+ * the zero points or biases. */
 FR_INLINE void load_grouped(format f, grouped_runs *runs, const fr_grouped_tiles *tiles, const uint8_t *tile,
                             size_t first, size_t count, int taken) {
     const fr_grouping *form = &tiles->form;
@@ -144,14 +144,14 @@ FR_INLINE void compute_grouped(format f, const fr_matmul_grouped *job, grouped_c
     }
 }
 
-/* Multiplies all rows with one group of tiles after the other. The rows are divided evenly into as few passes as
- * possible, of up to ROWS rows each. If the instruction set can't multiply unsigned codes of 8 bits, 128 is subtracted
- * from each code. */
+/* Multiplies all rows with one group of tiles, then with the next group. For each group, the rows are divided evenly
+ * into as few passes as possible, of up to ROWS rows each. If the instruction set can't multiply unsigned codes of 8
+ * bits, 128 is subtracted from each code. */
 FR_INLINE void matmul_grouped(level l, format f, fr_matmul_grouped job) {
     grouped_chunk c = {0};
     fr_grouped_tiles tiles = *job.tiles;
     job.tiles = &tiles;
-    f.offset = f.bits == 8 && l.all_bytes; /* 0 makes the unpacking subtract 128 from codes of 8 bits */
+    f.offset = f.bits == 8 && l.all_bytes; /* an offset of 0 makes the unpacking subtract 128 from codes of 8 bits */
     int taken = f.bits == 8 && !l.all_bytes ? 128 : 0;
     for (size_t first = 0; first * FEATURES < job.features; first += GROUP) {
         size_t parts = (job.rows + ROWS - 1) / ROWS;

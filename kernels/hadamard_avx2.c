@@ -29,7 +29,8 @@ FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_
     }
 }
 
-/* Computes the stage in which the two values of a pair are h apart, and the stage after it. */
+/* Computes two stages: the one in which the two values of a pair are h apart, and the one after it, in which they are 2
+ * h apart. */
 FR_INLINE void two_stages(float *y, size_t h, size_t n) {
     for (size_t from = 0; from < n; from += 4 * h)
         for (float *at = y + from; at < y + from + h; at += 8) {

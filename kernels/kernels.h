@@ -150,9 +150,8 @@ typedef void fr_layernorm_fn(float *y, const float *x, const float *weight, cons
  *     pair form (pairs 2i and 2i + 1):  the same with a = x[2i], b = x[2i + 1] */
 typedef void fr_rope_fn(float *x, const float *cosine, const float *sine, size_t n);
 
-/* y[i] = gelu_tanh(gate[i]) * up[i]; y may be gate or up.
- * gelu_tanh(x) = (0.5 * x) * (1 + tanh(sqrt(2/pi) * fma(0.044715 * (x * x), x, x))). Hendrycks and Gimpel 2016,
- * arXiv:1606.08415. */
+/* Computes y[i] = gelu_tanh(gate[i]) * up[i]; y may be gate or up. gelu_tanh(x) = (0.5 * x) * (1 + tanh(sqrt(2/pi) *
+ * fma(0.044715 * (x * x), x, x))). Hendrycks and Gimpel 2016, arXiv:1606.08415. */
 typedef void fr_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
 /* Computes y[i] = x[i] times the probability that a standard normal variable is below x[i]. The formula is fma(-w,
@@ -160,7 +159,7 @@ typedef void fr_gelu_mul_fn(float *y, const float *gate, const float *up, size_t
  * quant/NUMERICS.md has the constant STEP and the polynomial P. y may be x. */
 typedef void fr_gelu_erf_fn(float *y, const float *x, size_t n);
 
-/* y[i] = (gate[i] / (1 + exp(-gate[i]))) * up[i]; y may be gate or up. Elfwing, Uchibe and Doya 2017,
+/* Computes y[i] = (gate[i] / (1 + exp(-gate[i]))) * up[i]; y may be gate or up. Elfwing, Uchibe and Doya 2017,
  * arXiv:1702.03118. */
 typedef void fr_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
@@ -169,10 +168,10 @@ typedef void fr_silu_mul_fn(float *y, const float *gate, const float *up, size_t
  * arXiv:2508.10925. */
 typedef void fr_clamped_swiglu_fn(float *y, const float *gate, const float *up, size_t n, float limit);
 
-/* y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
+/* Computes y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
-/* The largest conv_kernel of fr_short_conv_fn; models with a larger one are refused. */
+/* The largest conv_kernel of fr_short_conv_fn. Models with a larger one are refused. */
 #define FR_CONV_KERNEL_MAX 16
 
 /* Computes a short causal convolution of n channels, then silu: y[c] = acc / (1 + exp(-acc)). acc begins with bias[c],
@@ -183,7 +182,7 @@ typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size
 typedef void fr_short_conv_fn(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
                               const float *bias, size_t n);
 
-/* x[i] = tanh(x[i] / cap) * cap. */
+/* Computes x[i] = tanh(x[i] / cap) * cap. */
 typedef void fr_softcap_fn(float *x, size_t n, float cap);
 
 /* y[i] += x[i]. */
@@ -220,9 +219,9 @@ typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_
  * fr_dtype. */
 #define FR_KV_TYPES (FR_Q4_0 + 1)
 
-/* Stores a row of keys or values in the cache: slot[i] = x[i], converted to the type of this kernel in GGUF's layout.
- * quant/NUMERICS.md has the formulas of Q8_0 and Q4_0. n is a multiple of the type's block; the slot may begin at any
- * byte. */
+/* Stores a row of keys or values in the cache: slot[i] becomes x[i], converted to the type of this kernel, in GGUF's
+ * layout. quant/NUMERICS.md has the formulas of Q8_0 and Q4_0. n is a multiple of the type's block; the slot may begin
+ * at any byte. */
 typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
 
 /* Computes flash attention of one KV head for `count` queries (rows times the query heads that share the KV head). Dao
@@ -256,12 +255,13 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * partial_stride (the sign of a zero m_b is arbitrary). */
 typedef struct fr_attn_query {
     const float *q;      /* [head_dim] */
-    const float *plain;  /* [head_dim] the query before it was rotated for turbo keys; only read with key_means */
+    const float *plain;  /* [head_dim] the query before it was rotated for turbo keys; read only if key_means is
+                          * given */
     float *out;          /* [value_dim] */
     int64_t first, last; /* visible positions */
-    const float *sink;   /* the score of an extra position that has no value (Xiao et al. 2023, arXiv:2309.17453);
-                          * NULL: there is none */
-    float slope;         /* number by which a score grows from each position to the next (alibi.h); 0: there is no
+    const float *sink;   /* the score of an extra position that has no value (Xiao et al. 2023, arXiv:2309.17453); NULL
+                          * if there is none */
+    float slope;         /* number by which a score grows from each position to the next (alibi.h); 0 if there is no
                           * slope */
     int64_t slope_from;  /* the position at which the slope adds 0 to the score */
 } fr_attn_query;
@@ -279,7 +279,8 @@ typedef struct fr_attn {
                                            * none */
     const fr_attn_query *queries;
     size_t count;
-    size_t partial_stride; /* floats between two blocks' results, at least value_dim + 2; 0: blocks are joined */
+    size_t partial_stride; /* floats from one block's results to the next block's, at least value_dim + 2; 0: blocks are
+                            * joined */
     float *scratch;        /* fr_attn_scratch(head_dim, count) floats, aligned to 64 bytes */
 } fr_attn;
 
@@ -323,7 +324,8 @@ typedef struct fr_deltanet_row {
 } fr_deltanet_row;
 
 typedef struct fr_deltanet {
-    float *state; /* fr_deltanet_state(key_dim, value_dim) floats; fastest if aligned to 64 bytes, as scratch is too */
+    float *state; /* fr_deltanet_state(key_dim, value_dim) floats; the kernel is fastest if `state` and `scratch` are
+                   * aligned to 64 bytes */
     size_t key_dim, value_dim;
     const fr_deltanet_row *rows;
     size_t count, keeps; /* keeps: number of rows, counted from the first, that change `state`; at most `count` */
@@ -352,7 +354,7 @@ static inline size_t fr_deltanet_scratch(size_t key_dim) {
  * out may be value. */
 typedef void fr_mamba_fn(const fr_deltanet *run, float skip);
 
-/* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
+/* Computes y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
 /* Returns l, the sum of a query's weights after its blocks are joined, plus the weight of the query's sink. Attention
@@ -364,19 +366,19 @@ static inline float fr_attn_with_sink(fr_exp_fn *exp, const fr_attn_query *query
     return l + rest;
 }
 
-/* y[i] = tanh(x[i]); y may be x. */
+/* Computes y[i] = tanh(x[i]); y may be x. */
 typedef void fr_tanh_fn(float *y, const float *x, size_t n);
 
 typedef struct fr_kernels {
-    const char *isa; /* the word of the instruction set for which this table was filled */
+    const char *isa; /* the word of the instruction set whose table this is */
     fr_matmul_fn *matmul[FR_FLOAT_TYPES];
     fr_gather_fn *gather[FR_FLOAT_TYPES];
     fr_matmul_fp8_fn *matmul_fp8;
     fr_quantize_fn *quantize;
     fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* indexed by type; types that are not block types have no
                                                         * kernel */
-    /* Indexed by the number of bits of a code: matmul_grouped for codes with a centre or zero points, matmul_biased
-     * for codes with biases. */
+    /* The arrays are indexed by the number of bits of a code. matmul_grouped is for codes with a centre or zero points,
+     * matmul_biased for codes with biases. */
     fr_matmul_grouped_fn *matmul_grouped[FR_GROUPED_BITS_MAX + 1], *matmul_biased[FR_GROUPED_BITS_MAX + 1];
     fr_rmsnorm_fn *rmsnorm;
     fr_layernorm_fn *layernorm;

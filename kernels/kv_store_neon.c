@@ -84,7 +84,7 @@ void fr_kv_store_q8_0_neon(void *slot, const float *x, size_t n) {
     }
 }
 
-/* Returns 16 codes of 4 bits. 8 was added to each of them, so that none is negative. */
+/* Returns 16 codes of 4 bits. 8 was added to each code, so that no code is negative. */
 FR_INLINE uint8x16_t nibbles_of(const float *x, float r) {
     int8x16_t codes = vminq_s8(vmaxq_s8(codes_of(x, r), vdupq_n_s8(-8)), vdupq_n_s8(7));
     return vreinterpretq_u8_s8(vaddq_s8(codes, vdupq_n_s8(8)));

@@ -76,8 +76,8 @@ FR_INLINE void mamba_rows(const mamba_part *part, const fr_deltanet_row *row, co
         mamba_walk(part, row, from, to, rows, strips, true, false);
 }
 
-/* Takes the strips through all rows. The rows that are kept come first and change the state. The other rows continue
- * in scratch memory. */
+/* Takes the strips through all rows. The first rows, which are kept, change the state. The other rows continue in
+ * scratch memory. */
 FR_INLINE void mamba_strips(const mamba_part *part, float *state, size_t strips) {
     const fr_deltanet *run = part->run;
     const float *from = state;

@@ -3,12 +3,11 @@
 #ifndef FR_KERNELS_MATH_CONSTANTS_H
 #define FR_KERNELS_MATH_CONSTANTS_H
 
-/* exp is inf above FR_EXP_MAX and 0 below FR_EXP_MIN. Clamping x to this range keeps the exponent arithmetic in
- * range. */
+/* exp is inf above FR_EXP_MAX and 0 below FR_EXP_MIN. Clamping x to this range keeps the exponent n of 2^n in range. */
 #define FR_EXP_MAX 89.0f
 #define FR_EXP_MIN -105.0f
 
-/* tanh clamps |x| to this number. The float32 value of tanh is 1 from 9.02 on. */
+/* tanh clamps |x| to this number. From 9.02 on, tanh is 1 as a float32. */
 #define FR_TANH_MAX 10.0f
 
 #define FR_LOG2E 0x1.715476p+0f
@@ -24,7 +23,7 @@
 #define FR_LN2_HIGH 0x1.62e43p-1f
 #define FR_LN2_LOW  -0x1.05c61p-29f
 
-/* Coefficients of e^r - 1 = r + r^2 (C2 + C3 r + ... + C7 r^5) for |r| <= ln(2) / 2, with relative error 2^-30.8. */
+/* Coefficients of e^r - 1 = r + r^2 (C2 + C3 r + ... + C7 r^5) for |r| <= ln(2) / 2. The relative error is 2^-30.8. */
 #define FR_EXPM1_C2 0x1.0p-1f
 #define FR_EXPM1_C3 0x1.555554p-3f
 #define FR_EXPM1_C4 0x1.5554eap-5f
@@ -32,8 +31,8 @@
 #define FR_EXPM1_C6 0x1.6d4c1p-10f
 #define FR_EXPM1_C7 0x1.9c5054p-13f
 
-/* Coefficients of the probability that a standard normal variable is below -w, for w >= 0: exp(-w^2 / 2) t (T0 + T1 t
- * + ... + T7 t^7) with t = 1 / (1 + STEP w), with relative error 2^-22.5. */
+/* Coefficients of the probability that a standard normal variable is below -w, for w >= 0: exp(-w^2 / 2) t (T0 + T1 t +
+ * ... + T7 t^7) with t = 1 / (1 + STEP w). The relative error is 2^-22.5. */
 #define FR_TAIL_STEP 0x1.333334p-2f
 #define FR_TAIL_T0   0x1.ea0342p-4f
 #define FR_TAIL_T1   0x1.ee6fdap-4f

@@ -12,7 +12,8 @@
  * itself. NVFP4 has MXFP4's table. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
-/* Adds the 16-bit sums to isum, each multiplied by the 16-bit number in `factor`. */
+/* Adds 16-bit sums to the 32-bit sums isum. Each 16-bit sum is first multiplied by the 16-bit number in its lane of
+ * `factor`. */
 FR_INLINE void widen(__m256i *isum, __m256i sums, __m256i factor) {
     *isum = settled(_mm256_add_epi32(*isum, _mm256_madd_epi16(sums, factor)));
 }
@@ -21,7 +22,7 @@ FR_INLINE pair zeros(void) {
     return (pair){{_mm256_setzero_si256(), _mm256_setzero_si256()}};
 }
 
-/* Adds the products with the codes of a group to `sums`, in 16 bits. */
+/* Adds the products of a group's codes and activations to `sums`, in 16 bits. */
 FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
@@ -162,7 +163,7 @@ FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
     return _mm256_shuffle_epi8(bytes, _mm256_loadu_si256((const __m256i *)(const void *)places[half]));
 }
 
-/* Loads the scales of both halves of a run as 16-bit factors. */
+/* Loads the scales of the two halves of a run as 16-bit factors. */
 FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         scale[0].half[half] = scale_twice(w->scales, half, is_signed);
@@ -265,7 +266,7 @@ FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
     dot_iq2(c, w, rows, scale, isum);
 }
 
-/* Adds the products of one group with signed values in -128..127 to isum. */
+/* Adds the products of one group to isum; its values are signed, in -128..127. */
 FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group, size_t rows) {
     __m256i one = _mm256_set1_epi16(1);
     pair magnitude = {{_mm256_abs_epi8(value.half[0]), _mm256_abs_epi8(value.half[1])}};

@@ -8,8 +8,8 @@
 
 enum { TABLE_OFFSET = 128 };
 
-/* Returns the correction for the zero point: -offset times each sum of activations. The sums fit 16 bits. vpmaddwd
- * also multiplies the 16 bits above each sum, by 0. */
+/* Returns the correction for the zero point: -offset times each sum of activations. A sum fits the low 16 bits of its
+ * lane. vpmaddwd also multiplies the high 16 bits, by 0. */
 FR_INLINE pair correction_of(__m256i sum, int offset) {
     __m256i correction = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     return (pair){{correction, correction}};

@@ -18,7 +18,8 @@ static int32_t code_sum(const format *f, const uint8_t *codes, const int8_t *q, 
     return sum;
 }
 
-/* Returns MXFP4's scale, 2^(e - 128) instead of 2^(e - 127), because the table's values are doubled. */
+/* Returns MXFP4's scale, 2^(e - 128). The format's scale is 2^(e - 127); 128 is subtracted because the table's values
+ * are doubled. */
 static float exponent_scale(uint16_t e) {
     return e < 2 ? float_of(0x00200000u << e) : float_of((uint32_t)(e - 1) << 23);
 }
@@ -42,7 +43,8 @@ static bool halved(fr_dtype type) {
     return type == FR_Q2_K || type == FR_Q3_K || type == FR_Q6_K || type == FR_IQ2_XS || type == FR_IQ1_M;
 }
 
-/* Adds the halves of NVFP4's only run to the chain one after the other, because each half has a float scale. */
+/* Adds the two halves of NVFP4's only run to the chain one after the other, because each half has a float scale of its
+ * own. */
 static float add_nvfp4(const format *f, const fr_block_parts *parts, const fr_qblock *x, float acc) {
     for (size_t h = 0; h < 2; h++) {
         uint16_t bits = (uint16_t)(parts->scales[h] << 7);

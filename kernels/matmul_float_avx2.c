@@ -54,10 +54,10 @@ typedef struct operands {
     size_t x_stride, rows, features;
 } operands;
 
-/* The 16 partial sums of each row and output, in two registers. */
+/* The 16 partial sums of each row and output, in two registers each. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
-/* Multiplies 16 columns from i on. Only the first `count` of them are added. */
+/* Multiplies 16 columns from i on. Only the products of the first `count` columns are added. */
 FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, size_t i, size_t count) {
     FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 mask = lane_mask((int)count - 8 * (int)h), wide[FEATURES];
@@ -72,8 +72,8 @@ FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, si
     }
 }
 
-/* Multiplies the last `count` columns, from i on. The columns are first copied to a buffer from which 16 can be
- * read. */
+/* Multiplies the last `count` columns, from i on. They are first copied to buffers of 16 columns, because 16 columns
+ * are always read. */
 FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_t i, size_t count) {
     float values[ROWS][16] = {0};
     char copies[FEATURES][64] = {0};

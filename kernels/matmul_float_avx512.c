@@ -27,11 +27,11 @@ enum {
     GROUP = 64,         /* outputs of a group */
     TILES = 8,          /* tiles of rows that are multiplied with a chunk before the next chunk begins */
     CHUNK = 2048,       /* largest number of columns of rows that are packed into a panel */
-    WAY = 4096,         /* bytes after which addresses map to the same set of the L1 cache again */
+    WAY = 4096,         /* addresses that are this many bytes apart map to the same set of the L1 cache */
     AHEAD = 8192,       /* distance in bytes from the weights in use to those that are prefetched */
     STREAMED = 1 << 17, /* a call with at least this many bytes of weights prefetches */
-    LARGE = 4 << 20     /* weights of at least this many bytes come from memory; smaller ones, such as a drafter's, may
-                         * be in L3 */
+    LARGE = 4 << 20     /* weights of at least this many bytes come from memory; smaller weights, such as a drafter's,
+                         * may be in L3 */
 };
 
 /* Loads 16 weights as floats; only the lanes of the mask are read. */

@@ -32,7 +32,8 @@ FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, con
                       .cols = job->cols};
 }
 
-/* Computes all outputs, FEATURES at a time. The rows are divided evenly into as few tiles as possible. */
+/* Computes all outputs, FEATURES at a time. For each group of outputs, the rows are divided evenly into as few tiles as
+ * possible. */
 FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
     for (size_t o = 0; o < job.features; o += FEATURES) {
         size_t kept = job.features - o < FEATURES ? job.features - o : FEATURES;

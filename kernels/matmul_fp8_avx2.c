@@ -28,7 +28,7 @@ enum {
     STREAMED = 1 << 20, /* a call with at least this many bytes of weights prefetches */
 };
 
-/* The 16 partial sums of each row and output, in two registers. */
+/* The 16 partial sums of each row and output, in two registers each. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
 /* Returns o, or the index of the last output if o is past the end. Outputs past the end are computed as copies of the
@@ -112,7 +112,7 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
  * instead. While a block of columns is computed, an equal number of bytes of the next tile is prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
-    float (*waiting)[16]; /* [features][rows]: the rows of an output side by side */
+    float (*waiting)[16]; /* [features][rows] the rows of an output are side by side */
     fr_prefetch_hint how;
 } tile;
 
@@ -187,8 +187,8 @@ FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[1
     t->how = how;
 }
 
-/* Returns the number of columns in a chunk, so that a chunk of the rows fits the L1 cache. A single row takes all
- * columns in one chunk, which reads the weights in memory order. */
+/* Returns the number of columns in a chunk. It is chosen so that a chunk of the rows fits the L1 cache. A single row
+ * takes all columns in one chunk, which reads the weights in memory order. */
 static size_t chunk_length(const fr_matmul_fp8 *job) {
     size_t chunk = job->rows > ROWS ? 512 : 1024;
     return job->rows == 1 || job->cols <= chunk * 3 / 2 ? job->cols : chunk;

@@ -20,7 +20,7 @@ enum {
     BATCH = 48,  /* rows that are multiplied with a panel before the next panel is decoded */
 };
 
-/* The 16 partial sums of each row and output, in four registers. */
+/* The 16 partial sums of each row and output, in four registers each. */
 typedef float32x4_t sums[ROWS][FEATURES][4];
 
 /* Returns o, or the index of the last output if o is past the end. Outputs past the end are computed as copies of the

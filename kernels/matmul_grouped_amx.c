@@ -4,7 +4,7 @@
 #include "kernels/amx_kernels.h"
 #include "kernels/block_amx.h"
 
-/* Defines the kernel `name`, whose tiles are unpacked as `codes`. */
+/* Defines the kernel `name`. Its tiles are unpacked by the format `codes`. */
 #define FR_MATMUL_GROUPED(name, codes)                                                                   \
     static void unpack_##name(weights_part *to, const product *job, const uint8_t *bytes, size_t blocks, \
                               size_t runs) {                                                             \

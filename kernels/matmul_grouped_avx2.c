@@ -5,21 +5,21 @@
  * zero points too, so that code - zero stays the same. */
 #include "kernels/grouped_avx2.h"
 
-/* Adds 16-bit sums, in pairs, to 32-bit sums. */
+/* Adds pairs of 16-bit sums to 32-bit sums. */
 FR_INLINE void widen(pair *isum, pair sums) {
     __m256i one = _mm256_set1_epi16(1);
     isum->half[0] = settled(_mm256_add_epi32(isum->half[0], _mm256_madd_epi16(sums.half[0], one)));
     isum->half[1] = settled(_mm256_add_epi32(isum->half[1], _mm256_madd_epi16(sums.half[1], one)));
 }
 
-/* Adds the products with the codes of a group to `sums`, in 16 bits. */
+/* Adds the products of a group's codes and activations to `sums`, in 16 bits. */
 FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Adds the products with the signed codes of one group to isum. */
+/* Adds the products of one group's signed codes and activations to isum. */
 FR_INLINE void add_signed(pair *isum, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group), sign = _mm256_set1_epi8(-128);
     pair sums;

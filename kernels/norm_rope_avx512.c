@@ -73,8 +73,8 @@ void fr_rope_neox_avx512(float *x, const float *cosine, const float *sine, size_
     }
 }
 
-/* Rotates 16 pairs at a time, which are in two registers. The even lanes are gathered into a, and the odd lanes into
- * b. After the rotation they are interleaved again. */
+/* Rotates 16 pairs at a time, which are in two registers. The even lanes are gathered into a, and the odd lanes into b.
+ * After the rotation a and b are interleaved again. */
 void fr_rope_pairs_avx512(float *x, const float *cosine, const float *sine, size_t n) {
     __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));

@@ -70,7 +70,7 @@ void fr_rope_neox_neon(float *x, const float *cosine, const float *sine, size_t 
 }
 
 /* Rotates four pairs at a time, which are in two registers. The even lanes are gathered into a, and the odd lanes into
- * b. After the rotation they are interleaved again. */
+ * b. After the rotation a and b are interleaved again. */
 void fr_rope_pairs_neon(float *x, const float *cosine, const float *sine, size_t n) {
     for (size_t i = 0; i < n / 2; i += 4) {
         size_t count = n / 2 - i, low = 2 * count, high = count > 2 ? 2 * count - 4 : 0;

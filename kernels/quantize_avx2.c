@@ -23,7 +23,7 @@ FR_INLINE int32_t sum_of(__m256i values) {
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
 }
 
-/* Quantizes a block. |x r| is at most half a unit in the last place above 127, so rounding to integers never leaves
+/* Quantizes a block. |x r| is at most 127 plus half a unit in the last place, so the rounded integers are in
  * -127..127. */
 FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
     float m = largest(x);
@@ -39,7 +39,7 @@ FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
     __m256i q[REGISTERS];
     FR_UNROLLED_FOR (size_t i = 0; i < REGISTERS; i++) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], r));
     __m256i half = _mm256_add_epi32(q[0], q[1]), sum = _mm256_add_epi32(half, _mm256_add_epi32(q[2], q[3]));
-    /* Packing works within 128 bits: groups of four bytes come out in the order 0 2 4 6 1 3 5 7. */
+    /* Packing works within halves of 128 bits, so groups of four bytes come out in the order 0 2 4 6 1 3 5 7. */
     __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
     bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     _mm256_storeu_si256((__m256i *)(void *)block->q, bytes);

@@ -21,7 +21,7 @@ _Static_assert(offsetof(fr_qblock, dsum) == offsetof(fr_qblock, d) + 4 &&
                    offsetof(fr_qblock, half) == offsetof(fr_qblock, d) + 12,
                "a lane is stored as the end of a block");
 
-/* Returns the largest |x| of each block, compared by bit pattern. 128-bit lane k has the number of block k four
+/* Returns the largest |x| of each block, compared by bit pattern. 128-bit lane k has the result of block k four
  * times. */
 FR_INLINE __m512i largest_of_4(const __m512 *x) {
     __m512i all = _mm512_set1_epi32(0x7fffffff), m[GROUP];
@@ -43,7 +43,7 @@ FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
         _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[0], r_a)), _mm512_cvtps_epi32(_mm512_mul_ps(x[1], r_a)));
     __m512i b =
         _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[2], r_b)), _mm512_cvtps_epi32(_mm512_mul_ps(x[3], r_b)));
-    /* Packing works within lanes: groups of four bytes come out as a0 a4 b0 b4, a1 a5 b1 b5, ... */
+    /* Packing works within lanes of 128 bits, so groups of four bytes come out as a0 a4 b0 b4, a1 a5 b1 b5, ... */
     __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i q = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(a, b));
     return _mm512_maskz_mov_epi8(_mm512_cmpneq_epi8_mask(q, _mm512_set1_epi8(-128)), q);

@@ -1,5 +1,6 @@
 /* Computes rotary angles in double arithmetic with only + - * / and bit moves, so that the result does not depend on a
- * machine's libm. The functions here have a relative error of about 1e-15, far below half a unit of float32. */
+ * machine's libm. The functions here have a relative error of about 1e-15. Half a unit in the last place of a float32
+ * is far larger. */
 #include "kernels/rope_table.h"
 
 #include <math.h>

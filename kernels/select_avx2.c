@@ -1,4 +1,5 @@
-/* Finds the largest value. The contract is fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
+/* Finds the largest value. The contract is fr_argmax_fn in kernels.h. Top-k has no kernel here, so the scalar kernel is
+ * used. */
 #include "kernels/simd_avx2.h"
 
 /* Sets all bits of the lanes that are NaN or infinite. */

@@ -1,7 +1,8 @@
-/* Finds the largest value. The contract is fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
+/* Finds the largest value. The contract is fr_argmax_fn in kernels.h. Top-k has no kernel here, so the scalar kernel is
+ * used. */
 #include "kernels/simd_avx512.h"
 
-enum { NOT_FINITE = 0x99 }; /* vfpclassps's flags for quiet and signalling NaN and both infinities */
+enum { NOT_FINITE = 0x99 }; /* flags of vfpclassps: quiet NaN, signalling NaN, and the two infinities */
 
 /* Finds the largest value in two passes. The first pass finds the maximum, and any value that is not finite. The
  * second pass finds the first index of the maximum. */

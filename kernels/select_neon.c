@@ -1,7 +1,8 @@
-/* Finds the largest value. The contract is fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
+/* Finds the largest value. The contract is fr_argmax_fn in kernels.h. Top-k has no kernel here, so the scalar kernel is
+ * used. */
 #include "kernels/simd_neon.h"
 
-enum { INFINITE = 0x7f800000 }; /* magnitudes with these bits or more are infinite or NaN */
+enum { INFINITE = 0x7f800000 }; /* a magnitude is infinite or NaN if its bits are at least this number */
 
 /* Finds the largest value in two passes. The first pass finds the maximum, and any value that is not finite. The
  * second pass finds the first index of the maximum. Lanes past the end repeat x[0]. */

@@ -81,7 +81,8 @@ FR_INLINE __m256 power_of_two(__m256i n) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(n, _mm256_set1_epi32(1)), 23));
 }
 
-/* Returns e^x. A NaN passes through: min and max return their second argument if either is NaN, so x is the second. */
+/* Returns e^x. A NaN passes through: min and max return their second argument if an argument is NaN, so x is the second
+ * argument. */
 FR_INLINE __m256 exp8(__m256 x) {
     __m256i n;
     x = _mm256_max_ps(_mm256_set1_ps(FR_EXP_MIN), _mm256_min_ps(_mm256_set1_ps(FR_EXP_MAX), x));

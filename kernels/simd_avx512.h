@@ -43,7 +43,7 @@ FR_INLINE float sum16(__m512 p) {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* Adds the 16 partial sums of each of four registers, as sum16 does for one. The last step uses 128-bit registers, so
+/* Adds the 16 partial sums of each of four registers, in the order of sum16. The last step uses 128-bit registers, so
  * that a masked store of the result is a vmovups. For the low part of a zmm register gcc 12 would emit a masked
  * vextractf32x4, which faults on memory outside the mask. */
 FR_INLINE __m128 sum16_of_4(__m512 a, __m512 b, __m512 c, __m512 d) {
@@ -75,8 +75,8 @@ FR_INLINE __m512 reduce(__m512 x, __m512 *n) {
     return _mm512_fmadd_ps(*n, _mm512_set1_ps(-FR_LN2_LOW), r);
 }
 
-/* Returns e^x. scalef multiplies by 2^n with one rounding, so it gives the same bits as the two products of
- * scalar_exp. A NaN passes through: min and max return their second argument if either is NaN, so x is the second. */
+/* Returns e^x. scalef multiplies by 2^n with one rounding, so it gives the same bits as the two products of scalar_exp.
+ * A NaN passes through: min and max return their second argument if an argument is NaN, so x is the second argument. */
 FR_INLINE __m512 exp16(__m512 x) {
     __m512 n;
     x = _mm512_max_ps(_mm512_set1_ps(FR_EXP_MIN), _mm512_min_ps(_mm512_set1_ps(FR_EXP_MAX), x));

@@ -32,7 +32,7 @@ FR_INLINE void store_lanes(float *y, float32x4_t lanes, size_t count) {
     memcpy(y, values, count * sizeof *y);
 }
 
-/* Sets all bits in the lanes whose index, counted from `first`, is below count. */
+/* Returns a mask of four lanes. Lane i is set if first + i is below count. */
 FR_INLINE uint32x4_t lanes_below(size_t first, size_t count) {
     static const uint32_t index[4] = {0, 1, 2, 3};
     return vcltq_u32(vaddq_u32(vld1q_u32(index), vdupq_n_u32((uint32_t)first)), vdupq_n_u32((uint32_t)count));
@@ -81,7 +81,7 @@ typedef struct dots_job {
     size_t features, kept, cols;
 } dots_job;
 
-/* Multiplies 16 columns, of which only the first `count` are added to the sums. */
+/* Multiplies 16 columns. Only the products of the first `count` columns are added to the sums. */
 FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], dots_job job, size_t count) {
     FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
         float32x4_t weights[4];

@@ -27,7 +27,7 @@ FR_INLINE void fr_tiles_configure(const fr_tile_shapes *shapes) {
     _tile_loadconfig(shapes);
 }
 
-/* Ends this thread's use of tiles, after which a context switch no longer saves them. */
+/* Ends this thread's use of tiles. After that a context switch no longer saves them. */
 FR_INLINE void fr_tiles_release(void) {
     _tile_release();
 }

@@ -33,7 +33,7 @@ void fr_decode_ptq1_0(const uint8_t *block, float *y) {
 }
 
 /* Layout: two groups of 32 bytes, each for 128 columns, then d. In a group, bits 2j and 2j + 1 of byte i are the code
- * of column 32j + i. The value is d * (code - 1), also for code 3. */
+ * of column 32j + i. The value is d * (code - 1). This holds for code 3 too, which gives 2 d. */
 void fr_decode_tq2_0(const uint8_t *block, float *y) {
     float d = load_scale(block + 64);
     for (size_t run = 0; run < 8; run++)

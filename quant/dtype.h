@@ -17,7 +17,7 @@ typedef enum fr_dtype {
     FR_BF16,
     FR_FLOAT_TYPES, /* number of types that the float matmul kernels take */
 
-    /* Block types that integer matmul kernels take, packed (quant/packed.h). Blocks of 32 values: */
+    /* Block types that integer matmul kernels read in packed form (quant/packed.h). These have blocks of 32 values: */
     FR_Q8_0 = FR_FLOAT_TYPES,
     FR_Q4_0,
     FR_Q4_1,
@@ -71,7 +71,7 @@ fr_dtype fr_dtype_from_name(const char *name);
 /* Returns the number of values in a block, 1 for types without blocks. A row's length is a multiple of this number. */
 size_t fr_dtype_block(fr_dtype type);
 
-/* Returns the bytes of one row of `cols` values, a multiple of the type's block. cols is at most 2^48, so nothing
+/* Returns the bytes of one row of `cols` values. cols is a multiple of the type's block and at most 2^48, so nothing
  * overflows. */
 size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 
@@ -86,11 +86,11 @@ const int8_t *fr_code_values(fr_dtype type);
  * whose values are integers. */
 float fr_code_unit(fr_dtype type);
 
-/* Convert one value exactly; NaN stays NaN. */
+/* Each converts one value exactly; NaN stays NaN. */
 float fr_f32_from_bf16(uint16_t bits);
 float fr_f32_from_f16(uint16_t bits);
 
-/* Convert one value, rounded to nearest even, using integers only. Denormals are kept. */
+/* Each converts one value, rounded to nearest even, using integers only. Denormals are kept. */
 uint16_t fr_bf16_from_f32(float value);
 uint16_t fr_f16_from_f32(float value);
 

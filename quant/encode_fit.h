@@ -23,7 +23,7 @@ typedef struct line {
 
 typedef struct fit {
     float error;                 /* the squared error of the line with each value's nearest code */
-    float codes, squares, cross; /* sums of code, code^2 and code * x, weighted like the error */
+    float codes, squares, cross; /* sums of code, code^2 and code * x, each weighted like the error */
 } fit;
 
 /* Holds the sum of the weights (n if there are no weights), and the sum of weight * value. */

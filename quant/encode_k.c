@@ -126,7 +126,8 @@ static void solve(const normal *n, float *d, float *dmin) {
     }
 }
 
-/* Refines a fit in rounds, starting with d and dmin. Each plan with a smaller error than *best replaces it. */
+/* Refines a fit in rounds, starting with d and dmin. If a round's plan has a smaller error than *best, the plan
+ * replaces *best. */
 FR_INLINE void improve(const task *t, const run_fit *runs, float d, float dmin, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {

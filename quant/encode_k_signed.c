@@ -64,8 +64,8 @@ static int small_integer(float n, float d, int limit) {
     return t > (float)(limit - 1) ? limit - 1 : t > (float)-limit ? (int)t : -limit;
 }
 
-/* Refines a fit in rounds, starting with d. Each plan with a smaller error than *best replaces it. own: the best scale
- * of each run, before it is rounded. */
+/* Refines a fit in rounds, starting with d. If a round's plan has a smaller error than *best, the plan replaces *best.
+ * own: the best scale of each run, before it is rounded. */
 FR_INLINE void improve(const task *t, const float *own, float d, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {

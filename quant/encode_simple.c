@@ -10,8 +10,8 @@
 
 enum { COLS = 32, HALF = COLS / 2 };
 
-/* The largest number of times that a line is improved from one starting point. After two, most lines no longer
- * change. */
+/* The largest number of times that a line is improved from one starting point. Most lines no longer change after two
+ * improvements. */
 #define STEPS 3
 
 FR_INLINE lanes snap_q8_0(lanes t) {

@@ -98,15 +98,15 @@ static void load_head(const fr_grouping *form, const uint8_t *head, size_t featu
 /* -------------------------------------------------------------------------------------------------------- the codes */
 
 /* Collects bit `bit` of every code of a run. Each of the run's words holds four codes, one in each byte. The four bits
- * of word g become bit g of the four bytes of the result. */
+ * from word g become bit g of the four bytes of the result. */
 static uint32_t collect_bits(const uint32_t *words, unsigned bit) {
     uint32_t line = 0;
     for (unsigned g = 0; g < WORDS; g++) line |= (words[g] >> bit & ONES) << g;
     return line;
 }
 
-/* Collects bits `bit` and `bit` + 1 of every code in half a run. The two bits of each code of word j become bits 2j
- * and 2j + 1 of the bytes of the result. */
+/* Collects bits `bit` and `bit` + 1 of every code in half a run. The two bits of each code in word j become bits 2j and
+ * 2j + 1 of a byte of the result. */
 static uint32_t collect_pairs(const uint32_t *words, unsigned bit) {
     uint32_t line = 0;
     for (unsigned j = 0; j < WORDS / 2; j++) line |= (words[j] >> bit & TWOS) << 2 * j;

@@ -80,7 +80,7 @@ typedef struct fr_grouped_tiles {
  * group longer than 1024 columns must be a multiple of 1024 columns. Other groups also give false. */
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
 
-/* Returns the bytes of the tiles of `rows` rows; 0 if they would be more than SIZE_MAX / 2. */
+/* Returns the bytes of the tiles of `rows` rows, or 0 if they would be more than SIZE_MAX / 2. */
 size_t fr_grouped_bytes(const fr_grouped_tiles *tiles, size_t rows);
 
 /* Packs one tile of `count` (1 to 16) rows. */
@@ -94,11 +94,12 @@ typedef struct fr_grouped_block {
     uint8_t codes[FR_GROUPED_LONGEST * FR_GROUPED_RUN];
 } fr_grouped_block;
 
-/* Reads block `block` (from 0) of row `feature` (0 to 15) of a tile, and returns the number of its runs. */
+/* Reads block number `block` (from 0) of row `feature` (0 to 15) of a tile, and returns the number of the block's
+ * runs. */
 size_t fr_grouped_parts(const fr_grouped_tiles *tiles, fr_grouped_block *parts, const uint8_t *tile, size_t block,
                         size_t feature);
 
-/* Writes the values of row `feature` (0 to 15) of a tile. */
+/* Decodes row `feature` (0 to 15) of a tile to its values. */
 void fr_grouped_decode(const fr_grouped_tiles *tiles, float *values, const uint8_t *tile, size_t feature, size_t cols);
 
 #endif

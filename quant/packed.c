@@ -17,7 +17,7 @@
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
 
-/* Names the ways in which a type stores the scales of a block. d is the factor of all scales, m that of all minima. */
+/* Names the ways in which a type stores the scales of a block. All scales are multiplied by d, and all minima by m. */
 typedef enum scaling {
     PLAIN,      /* d alone */
     WITH_MIN,   /* d and m */
@@ -28,7 +28,7 @@ typedef enum scaling {
     Q3_SCALES,  /* 16 scales of 6 bits */
     OF_RUNS,    /* 8 scales of 4 bits */
     OF_HALVES,  /* 16 scales of 4 bits */
-    E4M3_SCALES /* 2 scales of one byte each; there is no d */
+    E4M3_SCALES /* 2 scales of one byte each; such a block has no d */
 } scaling;
 
 static const scaling scalings[FR_KERNEL_TYPES] = {
@@ -91,7 +91,7 @@ FR_INLINE uint32_t load32(const uint8_t *bytes) {
     return word;
 }
 
-/* Sets bits in a word of the file. */
+/* Sets bits in a word of the file. Bits that are already set stay set. */
 FR_INLINE void join32(uint8_t *bytes, uint32_t bits) {
     uint32_t word = load32(bytes) | bits;
     memcpy(bytes, &word, sizeof word);
@@ -175,7 +175,7 @@ FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
         join32(file, to);
 }
 
-/* Moves a block of Q1_0, Q2_0 or PQ2_0. */
+/* Moves a block of a type with codes of 1 or 2 bits: Q1_0, Q2_0 or PQ2_0. */
 FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, lane *block) {
     move16(direction, file, &block->d);
     for (size_t run = 0; run < shapes[type].runs; run++) {
@@ -303,8 +303,8 @@ FR_INLINE void q2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 82, &block->m);
 }
 
-/* Moves a block of Q3_K. The first 32 bytes hold the third bits: bit s of byte i belongs to column i of run s.
- * decode_k.c has the layout of scales. */
+/* Moves a block of Q3_K. The first 32 bytes hold the third bits of the codes: bit s of byte i belongs to column i of
+ * run s. decode_k.c has the layout of scales. */
 FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 96;
     for (unsigned run = 0; run < RUNS; run++) {
@@ -318,7 +318,7 @@ FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 108, &block->d);
 }
 
-/* Moves 2-bit codes, which are the low two bits of 32 bytes, a byte for each column. */
+/* Moves 2-bit codes. In the file's form here, they are the low two bits of 32 bytes, a byte for each column. */
 FR_INLINE void pairs_of_codes(way direction, uint8_t *codes, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, codes + h * 16, 0, 2, 4, words + h);
 }
@@ -340,8 +340,8 @@ FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *blo
     if (direction == PUT) fr_grid_put(type, file, block->d, codes, block->scales);
 }
 
-/* Moves the base-3 digits of a byte; decode_ternary.c says how a byte holds them. If a byte has only four digits, its
- * fifth digit is 0. */
+/* Moves the base-3 digits of a byte; decode_ternary.c says how a byte holds digits. A byte with only four digits is
+ * stored as if its fifth digit were 0. */
 FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_t *codes, size_t apart) {
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
     unsigned sum = 0;
@@ -411,7 +411,8 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t pa
  * The functions below copy bits between a lane and its tile. The functions before them copy bits between a lane and the
  * file. */
 
-/* Moves the two 6-bit numbers of row s of scales: the scale and minimum of a run, or the scales of its two halves. */
+/* Moves the two 6-bit numbers in row s of the tile's scales: the scale and minimum of a run, or the scales of the run's
+ * two halves. */
 FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first, uint8_t *second) {
     uint8_t *low = own + s * FR_TILE_FEATURES, *high = own + (SCALE_ROWS + s / 2) * FR_TILE_FEATURES;
     move(direction, low, 0, first, 0, 4);
@@ -502,7 +503,7 @@ FR_INLINE void prefetch(uintptr_t address, size_t bytes) {
     for (size_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const void *)(address + at));
 }
 
-/* Returns how many blocks of a tile one block of the file becomes. */
+/* Returns the number of blocks of a tile that one block of the file becomes. */
 FR_INLINE size_t parts_of(fr_dtype type) {
     return fr_dtype_block(type) / fr_tile_block(type);
 }
@@ -511,7 +512,7 @@ FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size
                          size_t cols) {
     size_t file_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_tile_block(type);
     size_t parts = parts_of(type);
-    uintptr_t next = (uintptr_t)rows + features * row_bytes; /* rows of the tile that is packed after this one */
+    uintptr_t next = (uintptr_t)rows + features * row_bytes; /* the rows of the next tile to be packed */
     memset(tile, 0, blocks * tile_block_bytes(type));
     for (size_t b = 0; b < blocks; b++)
         for (size_t feature = 0; feature < features; feature++) {

@@ -65,7 +65,7 @@
 #include "quant/dtype.h"
 
 #define FR_TILE_FEATURES   16
-#define FR_BLOCK_BYTES_MAX 256 /* no type that can be packed has a longer block */
+#define FR_BLOCK_BYTES_MAX 256 /* bytes; no block of a type that can be packed is longer */
 
 /* Returns true if a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
 bool fr_packs(fr_dtype type);
@@ -90,10 +90,10 @@ typedef struct fr_block_parts {
     uint16_t d, m;      /* float16 bits; for K types m is dmin, for MXFP4 d is the exponent byte */
     uint8_t scales[16]; /* 16 are used by Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M and Q6_K (signed), 2 by NVFP4, 8 by others */
     uint8_t mins[16];   /* 16 are used by Q2_K, 8 by others */
-    uint8_t codes[256]; /* unsigned, as the tile stores them: neither offset nor table is applied */
+    uint8_t codes[256]; /* unsigned, as the tile stores them; no offset is subtracted and no table is used */
 } fr_block_parts;
 
-/* Reads block `block` (from 0) of row `feature` of a tile. */
+/* Reads block number `block` (from 0) of row `feature` of a tile. */
 void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t feature);
 
 #endif

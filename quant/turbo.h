@@ -21,18 +21,19 @@
 
 #include "quant/decode.h"
 
-/* No file has these types, so they are not among the types of dtype.h. Their numbers follow FR_DTYPE_COUNT, which
- * stands for no type. Functions of dtype.h that take a type take these too, but fr_dtype_from_name never returns
- * them. */
+/* No file has these types, so they are not among the types of dtype.h. Their numbers follow FR_DTYPE_COUNT, which means
+ * that there is no type. Functions of dtype.h that take a type take these two types as well, but fr_dtype_from_name
+ * never returns them. */
 #define FR_TURBO4 ((fr_dtype)(FR_DTYPE_COUNT + 1))
 #define FR_TURBO3 ((fr_dtype)(FR_DTYPE_COUNT + 2))
 
 enum { FR_TYPES_END = FR_DTYPE_COUNT + 3, FR_TURBO_BLOCK = 32 };
 
-/* The tables have an integer for each code. The unit of the integers was chosen so that rounding to integers costs
- * least. A standard deviation of the normal distribution is FR_TURBO4_UNIT or FR_TURBO3_UNIT units. The mean square
- * error of a normal distribution is 0.00951 with 16 codes and 0.03455 with 8. With tables that are not rounded to
- * integers it is 0.00950 and 0.03455. The paper's bound, sqrt(3) pi / 2 / 4^bits, is 0.01063 and 0.04251. */
+/* The tables have an integer for each code. The unit of the integers was chosen so that rounding to integers adds the
+ * least error. A standard deviation of the normal distribution is FR_TURBO4_UNIT or FR_TURBO3_UNIT units. The mean
+ * square error of a normal distribution is 0.00951 with 16 codes (turbo4) and 0.03455 with 8 codes (turbo3). With
+ * tables that are not rounded to integers it is 0.00950 and 0.03455. The paper's bound, sqrt(3) pi / 2 / 4^bits, is
+ * 0.01063 and 0.04251. */
 #define FR_TURBO4_UNIT  38.143F
 #define FR_TURBO3_UNIT  40.906F
 #define FR_TURBO4_TABLE 5, 15, 25, 36, 48, 62, 79, 104, -5, -15, -25, -36, -48, -62, -79, -104

@@ -30,7 +30,7 @@ static bool is_wanted(const fr_bench_shape *shape, bool cached) {
     return shape->group != FR_BENCH_ATTENTION || shape->type == FR_F16;
 }
 
-/* Gives the first shape of the wanted kind, or the last shape if there is none of that kind. */
+/* Gives the first shape of the wanted kind. If there is none of that kind, gives the last shape. */
 static const fr_bench_shape *shape_of(const fr_bench_kernel *kernel, bool cached) {
     const fr_bench_shape *shapes;
     size_t count = fr_bench_shapes(kernel, &shapes), i = 0;
