@@ -2,8 +2,8 @@
  * than forerun.
  *
  * In: characters. Out: the differences. Tables list how Unicode 8 to 17 differ from Unicode 14. With these tables,
- * tokens equal those of the tokenizers package, whatever versions of PCRE2 and utf8proc are installed, from Unicode 14
- * on. */
+ * characters are classified as in the tokenizers package, whatever versions of PCRE2 and utf8proc are installed, from
+ * Unicode 14 on. */
 #ifndef FR_BASE_UNICODE_VERSIONS_H
 #define FR_BASE_UNICODE_VERSIONS_H
 

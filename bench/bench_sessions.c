@@ -25,14 +25,14 @@
 
 enum {
     PAIRS = 7,      /* pairs of measurements, with and without drafts */
-    SESSIONS = 8,   /* the most sessions */
+    SESSIONS = 8,   /* largest number of sessions */
     PROMPT = 64,    /* ids of a prompt */
     SCRIPT = 160,   /* number of ids after each prompt for which drafts are scripted */
     IDS = 80,       /* the approximate number of ids that each session writes */
     FORKED = 16384, /* the largest number of positions of the timeline that is forked */
     FORKS = 15,     /* number of forks that are timed */
     COMMON = 4096,  /* the largest number of ids that two prompts have in common at their beginning */
-    PROMPTS = 3,    /* pairs of prompts */
+    PROMPTS = 3,    /* number of timed pairs of prompts */
     GOING_ON = 64,  /* ids that a prompt has after the common beginning */
 };
 

@@ -15,7 +15,7 @@ typedef struct fr_bench_beside_busy_plan {
     size_t thread_count;
     size_t repetitions; /* number of repetitions, at least 1; every repetition measures every setting once */
     double seconds;     /* counted seconds of each measurement, which come after a warm-up */
-    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
+    double max_spread;  /* in per cent; a figure whose spread is larger is marked with ? */
     /* options of the model; threads and pinning are set by the bench */
     fr_options *options;
     /* called before each measurement; after the last one, called with `what` NULL */

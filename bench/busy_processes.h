@@ -9,7 +9,7 @@
 
 #include "forerun.h"
 
-enum { FR_BENCH_BUSY_PROCESSES_MAX = 256 }; /* the most processes */
+enum { FR_BENCH_BUSY_PROCESSES_MAX = 256 }; /* largest number of processes */
 
 typedef struct fr_bench_busy_processes {
     pid_t at[FR_BENCH_BUSY_PROCESSES_MAX];

@@ -12,7 +12,7 @@
 #include "src/api/ranks.h"
 
 enum {
-    REPETITIONS = 1000,       /* the most repetitions */
+    REPETITIONS = 1000,       /* largest number of repetitions */
     LEAST = 64,               /* the smallest number of bytes that a rank sends */
     MOST = 1 << 20,           /* the largest number of bytes that a rank sends */
     TOGETHER = 200,           /* the largest number of gathers in one timing */

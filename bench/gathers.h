@@ -9,7 +9,7 @@
 
 typedef struct fr_bench_gathers_plan {
     size_t repetitions; /* at least 1 */
-    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
+    double max_spread;  /* in per cent; a figure whose spread is larger is marked with ? */
     double delay_us;    /* microseconds by which each message is delayed artificially; the report states this delay */
 } fr_bench_gathers_plan;
 

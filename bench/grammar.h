@@ -13,7 +13,7 @@
 typedef struct fr_bench_grammar_plan {
     const char *model;
     size_t repetitions; /* at least 1; each makes the grammar again */
-    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
+    double max_spread;  /* in per cent; a figure whose spread is larger is marked with ? */
     fr_options *options;
 } fr_bench_grammar_plan;
 

@@ -24,7 +24,7 @@ typedef struct fr_bench_kernels_plan {
     size_t thread_count;    /* 0: all cores */
     bool pin, numa;
     size_t repetitions;
-    double max_spread; /* per cent; a figure with a larger spread is marked with ? */
+    double max_spread; /* in per cent; a figure whose spread is larger is marked with ? */
     /* bytes of all weights that a product reads, at least 4 MiB for each thread; 0 means more than the caches hold */
     size_t weight_bytes;
     FILE *plot; /* file for a roofline picture of the last number of threads; NULL if no picture is wanted */

@@ -15,7 +15,7 @@ typedef struct fr_bench_machine_options {
     const char *isas; /* names of instruction sets, separated by commas; NULL for all that this machine can run */
     bool pin, numa;
     size_t repetitions; /* at least 1 */
-    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
+    double max_spread;  /* in per cent; a figure whose spread is larger is marked with ? */
 } fr_bench_machine_options;
 
 fr_status fr_bench_machine(fr_bench_report *report, const fr_bench_machine_options *options);

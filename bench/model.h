@@ -28,7 +28,7 @@ typedef struct fr_bench_model_plan {
     const char *drafter;   /* the drafter's file; NULL: the model's own MTP layer, if it has one */
     const char *spec_type; /* draft method (FR_OPT_SPEC_TYPE); NULL for the drafter's own method */
     fr_options *options;   /* options of the model; threads, instruction set and drafting are set by the bench */
-    fr_bench_list threads; /* none: the library's default number */
+    fr_bench_list threads; /* numbers of threads; if there are none, the library's default is used */
     char isas[FR_BENCH_LIST][16];
     size_t isa_count;                  /* number of instruction sets; 0 means only the best one of this machine */
     fr_bench_list prompts;             /* lengths of prompts for the tests pp; 0 if they are not measured */
@@ -51,7 +51,7 @@ typedef struct fr_bench_model_plan {
     double rates[FR_STEP_MAX];
     size_t rate_count; /* number of rates; 0 if the real drafter makes the drafts */
     size_t repetitions;
-    double max_spread;                              /* per cent; a figure with a larger spread is marked with ? */
+    double max_spread;                              /* in per cent; a figure whose spread is larger is marked with ? */
     void (*doing)(void *context, const char *what); /* called before each measurement, and with NULL after it */
     void *context;
 } fr_bench_model_plan;

@@ -195,7 +195,7 @@ double fr_bench_break_even(size_t drafts, double cost) {
 }
 
 typedef struct limits {
-    fr_bench_limits most; /* NaN: unknown */
+    fr_bench_limits most; /* the machine's limits; NaN if unknown */
     fr_bench_cost one;    /* cost of one row at position 0, or at the measured depth if the model attends to latents */
 } limits;
 

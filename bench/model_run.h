@@ -17,7 +17,7 @@ typedef struct fr_bench_run {
     const fr_bench_model_plan *plan;
     fr_bench_report *report;
     fr_model *model;
-    fr_drafter *drafter;      /* NULL: none */
+    fr_drafter *drafter;      /* NULL if the run has no drafter */
     fr_bench_prompts prompts; /* prompts of the plan's folder, or the built-in prompts; there are none if no texts are
                                * wanted */
     fr_bench_curve *curve;

@@ -19,7 +19,7 @@ typedef struct writer {
     size_t used, capacity;
     uint64_t offset;
     uint64_t random;
-    bool data; /* the second walk */
+    bool data; /* true in the second walk, which writes the data */
 } writer;
 
 static uint64_t next_random(writer *w) {

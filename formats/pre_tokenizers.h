@@ -15,7 +15,7 @@
 
 /* Holds the ids of special tokens that llama.cpp assumes if a file doesn't give them. */
 typedef struct fr_default_ids {
-    int32_t unknown, begin, end, part; /* -1: none */
+    int32_t unknown, begin, end, part; /* -1 if there is no such token */
     bool some;                         /* false: this kind has no default ids */
 } fr_default_ids;
 

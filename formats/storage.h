@@ -31,7 +31,7 @@ typedef enum fr_code_packing { FR_PACKED_STREAM, FR_PACKED_WORDS, FR_PACKED_AWQ,
 /* Describes lines of integers. The words of a line are word_step bytes apart, and the lines are line_step bytes
  * apart. */
 typedef struct fr_code_lines {
-    const fr_tensor *tensor; /* NULL: there are no integers */
+    const fr_tensor *tensor; /* NULL if no integers are stored */
     uint64_t word_step, line_step;
     fr_code_packing packing;
     uint8_t bits;

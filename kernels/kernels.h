@@ -273,7 +273,7 @@ typedef struct fr_attn {
     size_t k_at, v_at;
     fr_dtype k_type, v_type;
     size_t k_stride, v_stride, head_dim, value_dim;
-    float scale, softcap;                 /* softcap 0: none */
+    float scale, softcap;                 /* softcap 0: scores are not capped */
     bool slopes_stepped;                  /* what a slope adds is rounded to bfloat16, then multiplied by `scale` */
     const struct fr_key_means *key_means; /* means that were subtracted from the keys (key_means.h); NULL if there are
                                            * none */

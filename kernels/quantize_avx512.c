@@ -70,7 +70,7 @@ FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     FR_UNROLLED_FOR (size_t i = 0; i < 2 * GROUP; i++) x[i] = _mm512_loadu_ps(values + i * HALF);
     __m512i m = largest_of_4(x);
     __mmask16 finite = _mm512_cmplt_epu32_mask(m, _mm512_set1_epi32(0x7f800000));
-    __mmask16 usual = _mm512_mask_cmpge_epu32_mask(finite, m, _mm512_set1_epi32(0x0d800000)); /* 2^-100 */
+    __mmask16 usual = _mm512_mask_cmpge_epu32_mask(finite, m, _mm512_set1_epi32(0x0d800000)); /* m >= 2^-100 */
     __m512 top = _mm512_castsi512_ps(m);
     __m512 d_r = _mm512_maskz_div_ps(usual, _mm512_mask_mov_ps(top, 0xcccc, most), /* d d r r in each lane, or zeros */
                                      _mm512_mask_mov_ps(most, 0xcccc, top));

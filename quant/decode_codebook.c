@@ -5,7 +5,7 @@
 
 enum { RUN = 32 };
 
-/* IQ4_NL and IQ4_XS have these values, which lie closer together near 0, as weights do. */
+/* The values of IQ4_NL and IQ4_XS. They are closer together near 0, where most weights are. */
 static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 /* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled so that all values are integers. */

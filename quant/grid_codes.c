@@ -130,7 +130,7 @@ static void take_deltas(fr_dtype type, const uint8_t *block, uint8_t *codes, uin
     for (size_t octet = 0; octet < OCTETS; octet++, codes += 8) {
         size_t run = octet / 4, i = octet % 4;
         unsigned word = load_u16(block + (type == FR_IQ1_S ? 34 + 2 * run : 48 + octet / 8 * 2));
-        unsigned four = block[32 + octet / 2] >> octet % 2 * 4 & 15; /* used for IQ1_M */
+        unsigned four = block[32 + octet / 2] >> octet % 2 * 4 & 15; /* used only for IQ1_M */
         unsigned high = type == FR_IQ1_S ? word >> 3 * i & 7 : four & 7;
         bool lower = type == FR_IQ1_S ? word >> 15 : four >> 3;
         unsigned low = block[type == FR_IQ1_S ? 2 + octet : octet];
