@@ -1,14 +1,14 @@
 /* Walks through the cache for SIMD flash attention: see attention.h.
  *
- * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a
- * block, three steps follow each other. First every query computes its scores with a tile of K that stays in the L1
- * cache. The tile has 8 positions, of which four are multiplied at a time. With enough queries it has 16 or 32
- * positions, and is transposed. Keys that are codes are always transposed, and multiplied as integers. Then each
- * query's scores become weights. Last, every query adds up the 64 positions of V in registers, one strip of columns
- * after the other; a strip stays in L1. A type that the instruction set cannot multiply directly, or not fast enough
- * for so many queries, is first decoded into a tile, once for all queries. Neighbouring queries that see the same
- * positions of a block take a step together, so that one load of K or V serves several sums. Meanwhile memory is
- * prefetched: V during the scores, the next block's K while V is added up. */
+ * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a block,
+ * three steps follow each other. First every query computes its scores with a tile of K that stays in the L1 cache. The
+ * tile has 8 positions, of which four are multiplied at a time. With enough queries the tile has 16 or 32 positions,
+ * and is transposed. Keys that are codes are always transposed, and multiplied as integers. Then each query's scores
+ * become weights. Last, every query adds up the 64 positions of V in registers, one strip of columns after the other; a
+ * strip stays in L1. Some types are decoded into a tile first, once for all queries: those that the instruction set
+ * cannot multiply directly, or not fast enough for so many queries. Neighbouring queries that see the same positions of
+ * a block take a step together, so that one load of K or V is used for several sums. Meanwhile memory is prefetched: V
+ * during the scores, the next block's K while V is added up. */
 #include "kernels/attention.h"
 
 #include "kernels/alibi.h"
@@ -40,8 +40,8 @@ static bool alike(const fr_attn_state *a, const fr_attn_state *b) {
     return a->from == b->from && a->to == b->to && a->first == b->first;
 }
 
-/* Groups neighbouring queries that see the same positions, so that each step serves a whole group. Groups are made as
- * equal in size as possible. */
+/* Groups neighbouring queries that see the same positions, so that each step computes a whole group. The groups are
+ * made as equal in size as possible. */
 static void group_queries(const walk *w) {
     size_t most = w->attn->count <= w->steps->few ? w->steps->few : w->steps->together;
     for (size_t j = 0, end; j < w->attn->count; j = end) {
@@ -81,8 +81,8 @@ static bool as_it_lies(const walk *w, fr_dtype type) {
     return !w->steps->decode[type] || w->attn->count <= w->steps->undecoded[type];
 }
 
-/* Returns columns [d, d + width) of positions [from, from + count) of the block, either in the cache itself or decoded
- * into the tile. Positions that no query sees are not read. */
+/* Returns columns [d, d + width) of positions [from, from + count) of the block. They are in the cache itself, or
+ * decoded into the tile. Positions that no query sees are not read. */
 static fr_attn_rows rows_of(const walk *w, fr_dtype type, const uint8_t *block, size_t stride, int32_t from,
                             int32_t count, size_t d, size_t width) {
     const uint8_t *data = block + (size_t)from * stride + fr_dtype_row_bytes(type, d);
@@ -100,9 +100,9 @@ static fr_attn_ahead part_of(const uint8_t *from, size_t bytes, size_t begin, si
     return (fr_attn_ahead){from + at, from + bytes * end / parts};
 }
 
-/* Reads one value of each cache line of the visible keys, in order. This makes the processor's prefetchers stream the
- * keys, which prefetch hints do not. If the keys are in memory, this function and the scores after it together are 2.5
- * times as fast as scores alone that miss the caches (Zen 5). With many queries the function is not needed, because
+/* Reads one value of each cache line of the visible keys, in order. These reads make the processor's prefetchers stream
+ * the keys, which prefetch hints do not. If the keys are in memory, these reads and the scores after them together take
+ * 1 / 2.5 of the time of scores alone that miss the caches (Zen 5). With many queries the reads are not needed, because
  * computing takes longer than prefetched lines need to arrive. */
 static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;
@@ -114,7 +114,7 @@ static void stream_keys(const walk *w) {
     }
 }
 
-/* Computes the scores of the j-th query and of those grouped with it, for the tile of K that begins with position
+/* Computes the scores of the j-th query and of those grouped with it, for the tile of K whose first position is
  * `first`. Meanwhile V is prefetched. If the values are the first columns of the keys (MLA), nothing is prefetched. */
 static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
     const fr_attn *attn = w->attn;
@@ -130,10 +130,11 @@ static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
 }
 
 /* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without transposing.
- * Transposing pays only if each transposed value serves enough queries. Without transposing, each sum is added up with
- * shuffles. The sums of a wider key are longer and hide these shuffles better. So a wider key needs more queries
+ * Codes are always transposed: even for one query this takes no longer than adding up sums across lanes. For other
+ * keys, transposing pays only if each transposed value is used by enough queries. Without transposing, each sum is
+ * added up with shuffles. Wider keys have longer sums, which hide these shuffles better, so they need more queries
  * before transposing pays. A tile of keys of more than 256 values does not fit the L1 cache. (Measured on Zen 4, heads
- * of 64 to 512 values.) Codes are always transposed: for one query this takes as long as adding up sums in lanes. */
+ * of 64 to 512 values.) */
 static size_t columns_of(const walk *w) {
     size_t n = w->attn->head_dim, width = w->steps->columns_width, room = fr_attn_tile(n);
     if (fr_attn_coded(w->attn)) return FR_ATTN_CODES;
@@ -141,8 +142,8 @@ static size_t columns_of(const walk *w) {
     return n * width <= room ? width : width / 2;
 }
 
-/* Gives the rows of positions first..first + width - 1, of which at least one is seen by a query. The row of a
- * position that no query sees must not be read, so `rows` has the row of a seen position instead. */
+/* Gives the rows of positions first..first + width - 1. At least one query sees at least one of these positions. The
+ * row of a position that no query sees must not be read, so `rows` has the row of a seen position instead. */
 static void seen_rows(const walk *w, int32_t first, size_t width, const void **rows) {
     int32_t seen = first;
     while ((w->seen >> seen & 1) == 0) seen++;
@@ -152,7 +153,7 @@ static void seen_rows(const walk *w, int32_t first, size_t width, const void **r
     }
 }
 
-/* Computes the scores of all queries from transposed keys, `width` positions at a time; meanwhile V is prefetched. */
+/* Computes the scores of all queries from transposed keys, `width` positions at a time. Meanwhile V is prefetched. */
 static void score_columns(const walk *w, size_t width) {
     const fr_attn *attn = w->attn;
     const fr_attn_steps *steps = w->steps;
@@ -190,8 +191,8 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Computes the scores of `count` vectors u (key_means.h) with the turns of all positions of a block. Instruction sets
- * that score transposed keys take the transposed turns. */
+/* Computes the dot products of `count` vectors u (key_means.h) with the rows of `turns` of all positions of a block.
+ * Instruction sets that score transposed keys use the transposed form of `turns`. */
 static void score_turns(const walk *w, fr_attn_state *states, size_t count) {
     const fr_attn *attn = w->attn;
     const fr_attn_steps *steps = w->steps;
@@ -254,7 +255,7 @@ static void add_block(const walk *w) {
     }
 }
 
-/* Stores the block's partial result: o, then m and l. Moves each query's `out` to the place of the next block's
+/* Stores the block's partial result: o, then m and l. Moves each query's `out` to the address of the next block's
  * result. */
 static void store_partial(const walk *w) {
     const fr_attn *attn = w->attn;
@@ -267,7 +268,7 @@ static void store_partial(const walk *w) {
     }
 }
 
-/* Adds what the slope of query j adds to the query's scores of the block. */
+/* Adds the contribution of query j's slope to the query's scores of the block. */
 static void add_slope(const walk *w, size_t j) {
     fr_attn_state *state = &w->states[j];
     for (int32_t i = state->from; i < state->to; i++)

@@ -1,6 +1,6 @@
 /* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries are computed
- * together, with 12 registers of sums. For these 12 sums, a step loads four registers of K and three of the queries,
- * or four of V and three weights. */
+ * together, with 12 registers of sums. For these 12 sums, a step loads four registers of K and three of the queries, or
+ * four registers of V and three weights. */
 #include "kernels/attention_codes_avx2.h"
 #include "kernels/simd_avx2.h"
 #include "kernels/cached_codes_x86.h"
@@ -64,8 +64,8 @@ static void decode_turbo3(float *y, const void *x, size_t n) {
     decode_blocks(turbo3_codes, 14, y, x, n);
 }
 
-/* Adds up the 16 partial sums of each of four positions. In the given registers, partial sums i and i + 8 are already
- * added. */
+/* Adds up the 16 partial sums of each of four positions. In the given registers, partial sum i + 8 has already been
+ * added to partial sum i. */
 FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
     __m128 four[4];
     for (int i = 0; i < 4; i++)
@@ -90,9 +90,9 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
     return bf16_of(load_halves((const uint16_t *)row + d, left));
 }
 
-/* Computes eight of the 16 partial sums of four positions for `count` queries. `count` is a constant. The eight sums
- * are those over columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit
- * the 16 registers. */
+/* Computes eight of the 16 partial sums of four positions for `count` queries. Callers pass a constant as `count`. The
+ * eight sums are those over columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their
+ * operands just fit the 16 registers. */
 FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
                          size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES], fr_attn_ahead *ahead) {
     FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
@@ -167,7 +167,7 @@ FR_INLINE void transpose_floats(__m256 r[8]) {
     FR_UNROLLED_FOR (size_t j = 0; j < 8; j++) r[j] = t[j];
 }
 
-/* Transposes at most 8 columns of 8 rows, `columns` of them. */
+/* Transposes `columns` columns, at most 8, of 8 rows. */
 FR_INLINE void transpose_columns(load_fn *load, float *tile, const void *const *rows, size_t d, size_t columns) {
     __m256 r[8];
     FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) r[i] = load(rows[i], d, columns);
@@ -193,8 +193,8 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     }
 }
 
-/* Computes the partial sum p[i] of dot for each of WIDTH positions and each of `count` queries. `count` is a
- * constant. */
+/* Computes the partial sum p[i] of dot for each of WIDTH positions and each of `count` queries. Callers pass a constant
+ * as `count`. */
 FR_INLINE void partial_sums(__m256 *p, const float *const *q, size_t count, const float *tile, size_t i,
                             size_t head_dim) {
     const float *keys = tile + i * WIDTH;
@@ -214,10 +214,10 @@ FR_INLINE void add_sums(__m256 *a, const __m256 *b, size_t count) {
     FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm256_add_ps(a[s], b[s]);
 }
 
-/* Computes the scores of `count` queries with WIDTH positions, each position in a lane. `count` is a constant. A score
- * is the sum of dot's 16 partial sums p[0] to p[15]. The registers have room for only two of the 16 at a time, for all
- * scores. So for i from 0 to 7, p[i] + p[i + 8] is computed and stored. At the end the eight stored sums of each score
- * are added, as in dot's tree. */
+/* Computes the scores of `count` queries with WIDTH positions, each position in a lane. Callers pass a constant as
+ * `count`. A score is the sum of dot's 16 partial sums p[0] to p[15]. The registers have room for only two of the 16
+ * partial sums of all scores at a time. So for i from 0 to 7, p[i] + p[i + 8] is computed and stored. At the end the
+ * eight stored sums of each score are added in the order of dot. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, int32_t first, size_t head_dim,
                              float scale, fr_attn_ahead *ahead, size_t lines) {
     __m256 eighths[8][2 * TOGETHER];
@@ -297,8 +297,9 @@ static void weigh(fr_attn_state *states, size_t count) {
     for (size_t j = 0; j < count; j++) weigh_one(&states[j]);
 }
 
-/* Computes `width` registers of columns of o_b for `count` queries, and joins them to o; both numbers are constants.
- * The registers begin at column c of v, which is column d of the outputs, and `left` columns of the output remain. */
+/* Computes `width` registers of columns of o_b for `count` queries, and joins them to o. Callers pass constants as both
+ * numbers. The registers begin at column c of v, which is column d of the outputs, and `left` columns of the output
+ * remain. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, size_t left, fr_attn_ahead *ahead) {
     __m256 sum[TOGETHER][COLUMNS], e[TOGETHER];
@@ -323,7 +324,7 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
-/* Calls `columns` with `count` as a constant. */
+/* Calls `columns` with a constant as `count`. */
 FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
                                 size_t d, size_t width, size_t lanes, fr_attn_ahead *ahead) {
     switch (count) {
@@ -351,7 +352,7 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
     fr_attn_ask(&ahead, SIZE_MAX);
 }
 
-/* Transposes the rows of FR_ATTN_CODES positions, 8 positions at a time. `bytes`: those of a block. */
+/* Transposes the rows of FR_ATTN_CODES positions, 8 positions at a time. `bytes`: bytes of a block. */
 FR_INLINE void transpose_blocks(codes_fn *codes, size_t bytes, fr_attn_codes *tile, const void *const *rows,
                                 size_t head_dim) {
     for (size_t at = 0; at < head_dim / 32 * bytes; at += bytes, tile++)
@@ -378,7 +379,7 @@ static void transpose_codes(fr_attn_codes *tile, fr_dtype type, const void *cons
     }
 }
 
-/* Multiplies four codes. vpmaddubsw's sums of two products are at most 2 * 128 * 127, which 16 bits can hold. */
+/* Multiplies four codes. vpmaddubsw adds two products. Such a sum is at most 2 * 128 * 127, which fits 16 bits. */
 FR_INLINE __m256i multiply_codes(__m256i sums, __m256i magnitudes, __m256i columns) {
     __m256i pairs = _mm256_maddubs_epi16(magnitudes, columns);
     return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));

@@ -1,7 +1,7 @@
 /* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries are computed
  * together, with 24 registers of sums. For these 24 sums, a step loads four registers of K and six of the queries, or
- * four of V and six weights. If there are seven or eight queries in all, as in decoding with as many heads to a KV
- * head, they take each step together, so that no value is converted twice. Converting float16 takes as long as
+ * four registers of V and six weights. If there are seven or eight queries in all, as in decoding with as many heads to
+ * a KV head, they take each step together, so that no value is converted twice. Converting float16 takes as long as
  * multiplying, so with many queries each value is converted once for all queries. */
 #include "kernels/attention_codes_avx512.h"
 #include "kernels/simd_avx512.h"
@@ -14,7 +14,7 @@ enum {
     FEW = 8,     /* with at most this many queries in all, all of them are computed together */
     COLUMNS = 4, /* registers of V's columns in one step */
     STRIP = 16 * COLUMNS,
-    UNDECODED = 8, /* with at most this many queries, each query converts float16 values for itself */
+    UNDECODED = 8, /* with at most this many queries, each query converts its float16 values itself */
     LINES = 2,     /* cache lines that are prefetched with each register of K and each position of V */
     SUMS = 8       /* registers in which scores are added up at a time */
 };
@@ -98,7 +98,8 @@ static void decode_bf16(float *y, const void *x, size_t n) {
     decode(load_bf16, y, x, n);
 }
 
-/* Multiplies one register of columns of K by the same columns of `count` queries. count is a constant. */
+/* Multiplies one register of columns of K by the same columns of `count` queries. Callers pass a constant as
+ * `count`. */
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
     __m512 values[FR_ATTN_SCORES];
@@ -110,7 +111,8 @@ FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_at
     }
 }
 
-/* Adds up the 16 partial sums of four queries at four positions: lanes 4 j to 4 j + 3 of the result are query j's. */
+/* Adds up the 16 partial sums of four queries at four positions. Lanes 4 j to 4 j + 3 of the result belong to query
+ * j. */
 FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
     __m512 four[FR_ATTN_SCORES], two[2];
     FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) {
@@ -156,8 +158,8 @@ FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn
     }
 }
 
-/* Calls `score` with `count` as a constant. The sums of seven or eight queries do not fit the registers, so four of
- * them come first. */
+/* Calls `score` with a constant as `count`. The sums of seven or eight queries do not fit the registers, so four
+ * queries are computed first and then the others. */
 FR_INLINE void score_by_count(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first,
                               size_t head_dim, float scale, fr_attn_ahead ahead) {
     if (count > TOGETHER) {
@@ -237,7 +239,7 @@ FR_INLINE void transpose_halves(__m512i r[16]) {
     }
 }
 
-/* Transposes at most 16 columns of 16 rows, `columns` of them. */
+/* Transposes `columns` columns, at most 16, of 16 rows. */
 FR_INLINE void transpose_columns(load_fn *load, float *tile, size_t width, const void *const *rows, size_t d,
                                  size_t columns) {
     __m512 r[16];
@@ -250,7 +252,7 @@ FR_INLINE void transpose_columns(load_fn *load, float *tile, size_t width, const
 typedef __m512 convert_fn(__m256i halves);
 
 /* Transposes 32 columns of 16 rows of 16-bit values. The values are transposed before they are converted, because a
- * register holds twice as many of them as floats. */
+ * register holds twice as many of these values as floats. */
 FR_INLINE void transpose_32_columns(convert_fn *convert, float *tile, size_t width, const void *const *rows, size_t d) {
     __m512i r[16];
     FR_UNROLLED_FOR (size_t i = 0; i < 16; i++) r[i] = _mm512_loadu_si512((const uint16_t *)rows[i] + d);
@@ -262,7 +264,7 @@ FR_INLINE void transpose_32_columns(convert_fn *convert, float *tile, size_t wid
     }
 }
 
-/* Transposes `width` rows. convert: converts 16-bit values to floats; NULL: the values have another size. */
+/* Transposes `width` rows. convert: converts 16-bit values to floats; NULL if the values have another size. */
 FR_INLINE void transpose_rows(load_fn *load, convert_fn *convert, float *tile, size_t width, const void *const *rows,
                               size_t head_dim) {
     for (size_t i = 0; i < width; i += 16) {
@@ -282,8 +284,8 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     }
 }
 
-/* Computes the partial sum p[i] of dot for each of `width` positions and each of `count` queries. `count` and `width`
- * are constants. */
+/* Computes the partial sum p[i] of dot for each of `width` positions and each of `count` queries. Callers pass
+ * constants as `count` and `width`. */
 FR_INLINE void partial_sums(__m512 *p, const float *const *q, size_t count, const float *tile, size_t width, size_t i,
                             size_t head_dim) {
     size_t registers = width / 16;
@@ -302,10 +304,10 @@ FR_INLINE void add_sums(__m512 *a, const __m512 *b, size_t count) {
     FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm512_add_ps(a[s], b[s]);
 }
 
-/* Computes the scores of `count` queries with `width` positions, each position in a lane. `count` and `width` are
- * constants. A score is the sum of dot's 16 partial sums p[0] to p[15]. The registers have room for only three of the
- * 16 at a time, for all scores. So for i from 0 to 3, p[i] + p[i + 8] + p[i + 4] + p[i + 12] is computed in the order
- * of dot's tree, and stored. At the end the four stored sums of each score are added. */
+/* Computes the scores of `count` queries with `width` positions, each position in a lane. Callers pass constants as
+ * `count` and `width`. A score is the sum of dot's 16 partial sums p[0] to p[15]. The registers have room for only
+ * three of the 16 partial sums of all scores at a time. So for i from 0 to 3, p[i] + p[i + 8] + p[i + 4] + p[i + 12] is
+ * computed in the order of dot, and stored. At the end the four stored sums of each score are added. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                              size_t head_dim, float scale, fr_attn_ahead *ahead, size_t lines) {
     size_t registers = width / 16, sums = count * registers;
@@ -332,8 +334,8 @@ FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *t
                          _mm512_mul_ps(quarters[0][s], _mm512_set1_ps(scale)));
 }
 
-/* Computes the scores of all queries with `width` positions, for SUMS * 16 / width queries at a time. `width` is a
- * constant. */
+/* Computes the scores of all queries with `width` positions, for SUMS * 16 / width queries at a time. Callers pass a
+ * constant as `width`. */
 FR_INLINE void score_tile(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                           size_t head_dim, float scale, fr_attn_ahead ahead) {
     size_t most = SUMS * 16 / width;
@@ -359,8 +361,9 @@ static void scores_of_columns(fr_attn_state *states, size_t count, const float *
         score_tile(states, count, tile, 16, first, head_dim, scale, ahead);
 }
 
-/* Multiplies the magnitudes of the keys' codes by the columns with the keys' signs, because one of vpmaddubsw's
- * operands is unsigned. Its sums of two products are at most 2 * 128 * 127, which 16 bits can hold. */
+/* Multiplies keys' codes by columns of a query. One of vpmaddubsw's operands is unsigned, so the magnitudes of the
+ * codes are multiplied by the columns with the codes' signs. Sums of two products are at most 2 * 128 * 127, which fits
+ * 16 bits. */
 FR_INLINE __m512i multiply_codes(__m512i sums, __m512i keys, __m512i columns) {
     __m512i signed_columns = _mm512_mask_sub_epi8(columns, _mm512_movepi8_mask(keys), _mm512_setzero_si512(), columns);
     __m512i pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(keys), signed_columns);
@@ -399,10 +402,11 @@ FR_INLINE void transpose_fours(__m256 r[4]) {
     r[3] = _mm256_shuffle_ps(high[0], high[1], 0xee);
 }
 
-/* Merges m_b and l_b, the m and l of a block, into m and l, for eight queries, one in each lane. Sets the factors a and
- * b, which join the block's o_b to o. Only the first `count` queries exist. */
+/* Merges m_b and l_b, the m and l of a block, into m and l. The operands hold eight queries, one in each lane. Sets the
+ * factors a and b, which join the block's o_b to o. Only the first `count` queries exist. */
 FR_INLINE void merge(fr_attn_state *states, size_t count, __m256 m_b, __m256 l_b) {
-    __m256 kept[4]; /* m, l, a and b of four queries and of the next four; transposed: of all eight */
+    __m256 kept[4]; /* m, l, a and b of queries j and j + 4; after the transposition, kept[0] is m, kept[1] is l, and so
+                     * on, of all eight */
     __mmask8 first = 0;
     FR_UNROLLED_FOR (size_t j = 0; j < FR_ATTN_WEIGHED; j++) first |= (__mmask8)(states[j < count ? j : 0].first << j);
     FR_UNROLLED_FOR (size_t j = 0; j < 4; j++)
@@ -426,9 +430,9 @@ FR_INLINE uint64_t seen_by(const fr_attn_state *state) {
     return (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
 }
 
-/* Turns the scores of up to eight queries into weights; `count` is a constant. The queries are computed together
- * because each operation waits for the one before it. The maximum ignores a NaN score. The weight e of that score is
- * NaN, so the result is NaN too. */
+/* Turns the scores of up to eight queries into weights. Callers pass a constant as `count`. The queries are computed
+ * together because within one query each operation waits for the one before it. The maximum ignores a NaN score. The
+ * weight e of that score is NaN, so the result is NaN too. */
 FR_INLINE void weigh_together(fr_attn_state *states, size_t count) {
     __m512 highest[FR_ATTN_WEIGHED], p[FR_ATTN_WEIGHED];
     float maxima[FR_ATTN_WEIGHED];
@@ -465,8 +469,8 @@ static void weigh(fr_attn_state *states, size_t count) {
     }
 }
 
-/* Computes `width` registers of columns of o_b for `count` queries, and joins them to o; both numbers are constants.
- * The registers begin at column c of v, which is column d of the outputs. */
+/* Computes `width` registers of columns of o_b for `count` queries, and joins them to o. Callers pass constants as both
+ * numbers. The registers begin at column c of v, which is column d of the outputs. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
     __m512 sum[FEW][COLUMNS], values[COLUMNS];
@@ -491,7 +495,7 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
-/* Calls `columns` with `count` as a constant; `width` is a constant already. */
+/* Calls `columns` with a constant as `count`; `width` already is a constant. */
 FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
                                 size_t d, size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
     switch (count) {

@@ -1,6 +1,6 @@
 /* Implements flash attention (attention.h) with vpdpbusd for keys that are codes. vpdpbusd multiplies unsigned bytes by
- * signed ones, so the tile has code + 128 of each code of a key, and sums begin with the correction for that. All other
- * steps are those of avx512. */
+ * signed bytes. So the tile stores each code of a key as code + 128, and sums begin with the correction for the 128.
+ * All other steps are those of avx512. */
 #include "kernels/attention_codes_avx512.h"
 
 FR_INLINE __m512i multiply_codes(__m512i sums, __m512i keys, __m512i columns) {

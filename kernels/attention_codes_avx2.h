@@ -1,8 +1,8 @@
-/* Computes attention's scores of keys that are codes on registers of 8 floats: the code that avx2 and avxvnni
- * share, which is everything but the product of four codes.
+/* Computes attention's scores of keys that are codes on registers of 8 floats: the code that avx2 and avxvnni share,
+ * which is everything but the product of four codes.
  *
  * In: rows of keys, quantized queries (attention.h). Out: scores. A register has four codes of each of 8 positions, so
- * that sums lie side by side and no sum is added up across lanes. */
+ * that the positions' sums are side by side and no sum is added up across lanes. */
 #ifndef FR_KERNELS_ATTENTION_CODES_AVX2_H
 #define FR_KERNELS_ATTENTION_CODES_AVX2_H
 
@@ -13,11 +13,11 @@
 
 enum { CODES_TOGETHER = 3 /* queries whose sums are in registers together */ };
 
-/* The steps of avx2, of which avxvnni replaces the one that multiplies codes. */
+/* The steps of avx2. avxvnni replaces the step that multiplies codes. */
 extern const fr_attn_steps fr_attn_steps_avx2;
 
-/* Adds to each lane of `sums` the product of four codes of a key, given as magnitudes, and four columns of the query
- * with the signs of these codes. vpmaddubsw and vpdpbusd need one operand without signs. */
+/* Adds to each lane of `sums` the product of four codes of a key and four columns of a query. The codes are given as
+ * magnitudes, and the columns have the codes' signs, because vpmaddubsw and vpdpbusd need one operand without signs. */
 typedef __m256i multiply_codes_fn(__m256i sums, __m256i magnitudes, __m256i columns);
 
 /* Exchanges rows and columns of 8 registers of 8 numbers of 32 bits. */
@@ -39,7 +39,8 @@ FR_INLINE void transpose_eights(__m256i r[8]) {
     FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) r[i] = t[i];
 }
 
-/* Computes the scores of `count` queries, a constant, with half of the tile's positions, from lane `from` on. */
+/* Computes the scores of `count` queries with half of the tile's positions, from lane `from` on. Callers pass a
+ * constant as `count`. */
 FR_INLINE void scores_of_half(multiply_codes_fn *multiply, fr_attn_state *states, size_t count,
                               const fr_attn_codes *tile, size_t from, int32_t first, size_t head_dim, float scale) {
     __m256 acc[CODES_TOGETHER];

@@ -2,7 +2,7 @@
  * share, which is everything but the product of four codes.
  *
  * In: rows of keys, quantized queries (attention.h). Out: scores. A register has four codes of each of 16 positions, so
- * that sums lie side by side and no sum is added up across lanes. */
+ * that the positions' sums are side by side and no sum is added up across lanes. */
 #ifndef FR_KERNELS_ATTENTION_CODES_AVX512_H
 #define FR_KERNELS_ATTENTION_CODES_AVX512_H
 
@@ -14,11 +14,11 @@
 
 enum { CODES_TOGETHER = 8 /* queries whose sums are in registers together */ };
 
-/* The steps of avx512, of which avx512vnni replaces those that read codes. */
+/* The steps of avx512. avx512vnni replaces the steps that read codes. */
 extern const fr_attn_steps fr_attn_steps_avx512;
 
-/* Adds to each lane of `sums` the product of its four codes in `keys`, as the tile has them, with the four in
- * `columns`. */
+/* Adds to each lane of `sums` the product of the lane's four codes in `keys`, in the form in which the tile stores
+ * them, and the lane's four codes in `columns`. */
 typedef __m512i multiply_codes_fn(__m512i sums, __m512i keys, __m512i columns);
 
 /* Exchanges rows and columns of the 8 x 8 numbers of 32 bits in each half of 8 registers. */
@@ -41,7 +41,7 @@ FR_INLINE void transpose_eights(__m512i r[8]) {
     FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) r[i] = t[i];
 }
 
-/* Transposes the rows of FR_ATTN_CODES positions. `bytes`: those of a block; `flip`: bits that are flipped in each
+/* Transposes the rows of FR_ATTN_CODES positions. `bytes`: bytes of a block; `flip`: the bits that are flipped in each
  * code. */
 FR_INLINE void transpose_blocks(codes_fn *codes, size_t bytes, fr_attn_codes *tile, const void *const *rows,
                                 size_t head_dim, __m512i flip) {
@@ -69,7 +69,8 @@ FR_INLINE void transpose_codes_of(fr_attn_codes *tile, fr_dtype type, const void
     }
 }
 
-/* Computes the scores of `count` queries, a constant. `bias` is what the tile's codes are too large by. */
+/* Computes the scores of `count` queries. Callers pass a constant as `count`. `bias` is the number that was added to
+ * each code of the tile. */
 FR_INLINE void scores_of_few(multiply_codes_fn *multiply, int32_t bias, fr_attn_state *states, size_t count,
                              const fr_attn_codes *tile, int32_t first, size_t head_dim, float scale) {
     __m512 acc[CODES_TOGETHER];

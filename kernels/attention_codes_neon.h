@@ -1,8 +1,8 @@
-/* Computes attention's scores of keys that are codes on registers of 4 floats: the code that neon and dotprod
- * share, which is everything but the product of four codes.
+/* Computes attention's scores of keys that are codes on registers of 4 floats: the code that neon and dotprod share,
+ * which is everything but the product of four codes.
  *
  * In: rows of keys, quantized queries (attention.h). Out: scores. A register has four codes of each of 4 positions, so
- * that sums lie side by side and no sum is added up across lanes. */
+ * that the positions' sums are side by side and no sum is added up across lanes. */
 #ifndef FR_KERNELS_ATTENTION_CODES_NEON_H
 #define FR_KERNELS_ATTENTION_CODES_NEON_H
 
@@ -11,13 +11,13 @@
 
 enum { CODES_PARTS = FR_ATTN_CODES / 4 /* registers of positions */ };
 
-/* The steps of neon, of which dotprod replaces the one that multiplies codes. */
+/* The steps of neon. dotprod replaces the step that multiplies codes. */
 extern const fr_attn_steps fr_attn_steps_neon;
 
-/* Adds to each lane of `sums` the product of its four codes in `keys` with the four in `columns`. */
+/* Adds to each lane of `sums` the product of the lane's four codes in `keys` and the lane's four codes in `columns`. */
 typedef int32x4_t multiply_codes_fn(int32x4_t sums, int8x16_t keys, int8x16_t columns);
 
-/* Computes the scores of `count` queries, a constant. */
+/* Computes the scores of `count` queries. Callers pass a constant as `count`. */
 FR_INLINE void scores_of_few(multiply_codes_fn *multiply, fr_attn_state *states, size_t count,
                              const fr_attn_codes *tile, int32_t first, size_t head_dim, float scale) {
     float32x4_t acc[2][CODES_PARTS] = {{{0}}};

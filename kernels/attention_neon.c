@@ -159,8 +159,8 @@ static void weigh(fr_attn_state *states, size_t count) {
     for (size_t j = 0; j < count; j++) weigh_one(&states[j]);
 }
 
-/* Computes `width` registers of columns of o_b from column d on, and joins them to o. `width` is a constant. `left` is
- * the number of columns of the output from d on. */
+/* Computes `width` registers of columns of o_b from column d on, and joins them to o. Callers pass a constant as
+ * `width`. `left` is the number of columns of the output from d on. */
 FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride, size_t d, size_t width, size_t left) {
     float32x4_t sum[COLUMNS] = {{0}};
     float *o = state->out + d;
@@ -198,7 +198,7 @@ FR_INLINE void transpose_fours(int32x4_t r[4]) {
     r[3] = vcombine_s32(vget_high_s32(b), vget_high_s32(d));
 }
 
-/* Transposes the rows of FR_ATTN_CODES positions, 4 positions at a time. `bytes`: those of a block. */
+/* Transposes the rows of FR_ATTN_CODES positions, 4 positions at a time. `bytes`: bytes of a block. */
 FR_INLINE void transpose_blocks(codes_fn *read, size_t bytes, fr_attn_codes *tile, const void *const *rows,
                                 size_t head_dim) {
     for (size_t at = 0; at < head_dim / 32 * bytes; at += bytes, tile++)
@@ -228,7 +228,7 @@ static void transpose_codes(fr_attn_codes *tile, fr_dtype type, const void *cons
     }
 }
 
-/* Multiplies four codes. A sum of two products is at most 2 * 128 * 127, which 16 bits can hold. */
+/* Multiplies four codes. A sum of two products is at most 2 * 128 * 127, which fits 16 bits. */
 FR_INLINE int32x4_t multiply_codes(int32x4_t sums, int8x16_t keys, int8x16_t columns) {
     int16x8_t low = vmull_s8(vget_low_s8(keys), vget_low_s8(columns)), high = vmull_high_s8(keys, columns);
     return vpadalq_s16(sums, vpaddq_s16(low, high));

@@ -18,8 +18,8 @@ static const float *value_of(const fr_attn *attn, int64_t position, float *scrat
     return scratch;
 }
 
-/* Multiplies a position's key by the query, of which `codes` is the quantized row if keys are codes, and NULL
- * otherwise. With a scale of 1 a block's values are its integers. */
+/* Multiplies a position's key by the query. `codes`: the quantized query if keys are codes, otherwise NULL. With a
+ * scale of 1 a block's values are its integers. */
 static float product(const fr_attn *attn, const fr_attn_query *query, const fr_qblock *codes, int64_t position,
                      float *scratch) {
     if (!codes) return dot(load_f32, query->q, key_of(attn, position, scratch), attn->head_dim);
@@ -39,8 +39,8 @@ static float product(const fr_attn *attn, const fr_attn_query *query, const fr_q
     return acc;
 }
 
-/* Gives the part of a position's score that is missing because a mean was subtracted from the stored key. u: what
- * fr_key_means_query has made of the query for the position's block. */
+/* Gives the part of a position's score that is missing because a mean was subtracted from the stored key. u: the vector
+ * that fr_key_means_query has computed from the query for the position's block. */
 static float mean_score(const fr_attn *attn, const fr_attn_query *query, const float *u, int64_t position) {
     const fr_key_means *means = attn->key_means;
     const float *turns = means->turns + (size_t)(position % BLOCK) * means->head_dim;
@@ -50,7 +50,7 @@ static float mean_score(const fr_attn *attn, const fr_attn_query *query, const f
 }
 
 /* Computes e = exp(s - m) for the scores s of positions from..last; e is indexed by the position in the block. Sets *m
- * to the largest s and *l to the sum of e, summed in dot's order. */
+ * to the largest s and *l to the sum of all e, added in dot's order. */
 static void block_weights(const fr_attn *attn, const fr_attn_query *query, int64_t from, int64_t last, float *scratch,
                           float *e, float *m, float *l) {
     fr_qblock *codes = fr_attn_coded(attn) ? (fr_qblock *)(void *)(scratch + attn->head_dim) : NULL;

@@ -1,7 +1,7 @@
-/* Reads the codes of cached keys and values, which are blocks of 32 (quant/block_types.h, quant/turbo.h). Those of
+/* Reads the codes of cached keys and values, which are blocks of 32 (quant/block_types.h, quant/turbo.h). The codes of
  * turbo4 and turbo3 are looked up with byte shuffles.
  *
- * In: a block. Out: signed bytes in the order of their values, each of which is the block's scale times its byte. */
+ * In: a block. Out: signed bytes in the order of the block's values. Each value is the block's scale times its byte. */
 #ifndef FR_KERNELS_CACHED_CODES_X86_H
 #define FR_KERNELS_CACHED_CODES_X86_H
 
@@ -18,7 +18,7 @@ FR_INLINE __m256i q8_0_codes(const uint8_t *block) {
     return _mm256_loadu_si256((const void *)(block + 2));
 }
 
-/* Returns the bits of codes of four bits: byte i of the block has the code of value i in its low half, and that of
+/* Returns the codes of four bits as bytes. Byte i of the block has the code of value i in its low half, and the code of
  * value i + 16 in its high half. */
 FR_INLINE __m256i four_bits(const uint8_t *block) {
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));

@@ -18,7 +18,7 @@ void fr_key_means_transpose(float *across, const float *turns, size_t head_dim) 
         for (size_t i = 0; i < head_dim; i++) across[(p / 16 * head_dim + i) * 16 + p % 16] = turns[p * head_dim + i];
 }
 
-/* Turns the pairs of `from` by a row of `starts` or `turns`. The values that don't turn are copied. */
+/* Rotates the pairs of `from` by the angles of a row of `starts` or `turns`. Values that are in no pair are copied. */
 static void turn(const fr_key_means *means, const float *row, const float *from, float *to) {
     memmove(to, from, means->head_dim * sizeof *to);
     for (size_t i = 0; i < means->dims / 2; i++) {
@@ -49,11 +49,11 @@ void fr_key_means_remove(const fr_key_means *means, size_t position, float *key)
     for (size_t i = 0; i < means->head_dim; i++) key[i] = (key[i] - mean[i]) * means->key_scale[i];
 }
 
-enum { PAIRS = 16 /* the most pairs in a run of turn_pairs */ };
+enum { PAIRS = 16 /* the largest number of pairs in a run of turn_pairs */ };
 
-/* Makes the two values of u of `count` pairs, `half` apart. The values of the first pair are at `query` and `apart`
- * further, those of the next pair `step` further; `start` likewise. `count` is a constant, and the results are stored
- * at the end, so that compilers use vectors. */
+/* Computes u's two values for each of `count` pairs; the two are `half` apart in u. The values of the first pair are at
+ * `query` and at `query` + `apart`, and each next pair is `step` further; `start` is laid out in the same way. Callers
+ * pass a constant as `count`, and the results are stored at the end, so that compilers use vectors. */
 FR_INLINE void turn_pairs(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart,
                           size_t count) {
     float first[PAIRS], second[PAIRS];
@@ -66,7 +66,8 @@ FR_INLINE void turn_pairs(float *u, size_t half, const float *query, const float
     memcpy(u + half, second, count * sizeof *u);
 }
 
-/* Makes the values of u that turn. step: the distance from a pair to the next; apart: the distance within a pair. */
+/* Computes the values of u that belong to pairs. step: the distance from one pair to the next; apart: the distance
+ * between the two values of a pair. */
 FR_INLINE void turn_query(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart) {
     size_t i = 0;
     for (; i + PAIRS <= half; i += PAIRS)

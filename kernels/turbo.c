@@ -15,7 +15,7 @@ static void fill_signs(void) {
     }
 }
 
-/* Returns the width of the parts of a head of n values, each of which is rotated by itself. */
+/* Returns the width of the parts into which a head of n values is divided. Each part is rotated separately. */
 static size_t part_of(size_t n) {
     size_t part = n & -n;
     return part < FR_TURBO_WIDEST ? part : FR_TURBO_WIDEST;
@@ -40,7 +40,7 @@ void fr_turbo_rotate_back(const fr_kernels *kernels, float *head, size_t n) {
     }
 }
 
-/* Adds up x[i] * y[i] in the order that turbo.h gives: 16 partial sums, then the tree. */
+/* Adds up x[i] * y[i] in the order that turbo.h gives: 16 partial sums, which are then added as in dot. */
 static float sum_of_products(const float *x, const float *y) {
     float p[FR_TURBO_BLOCK / 2];
     for (size_t i = 0; i < 16; i++) p[i] = 0.0F + x[i] * y[i];
@@ -50,8 +50,8 @@ static float sum_of_products(const float *x, const float *y) {
     return p[0];
 }
 
-/* Finds the code of each value of a block: the index in the table of the nearest value to x[i] * r. The first `count`
- * values of the table are positive and ascending, and the others are their negatives. */
+/* Finds the code of each value of a block: the index of the table's value that is nearest to x[i] * r. The first
+ * `count` values of the table are positive and ascending, and the others are their negatives. */
 static void find_codes(const float *x, float r, const int8_t *table, int count, int32_t *codes) {
     for (size_t i = 0; i < FR_TURBO_BLOCK; i++) codes[i] = x[i] < 0 ? count : 0;
     for (int k = 1; k < count; k++) {
