@@ -4,7 +4,6 @@
  *
  *     check_blocks [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  *
- *
  * The lists of kernels are block_kernels.def, grouped_kernels.def and amx_kernels.def. A kernel with a line in one of
  * them is checked here and timed by bench/kernels.c. Any NaN is equal to any other NaN. With --either-zero, for
  * valgrind, -0 is equal to 0; check_kernels.c gives the reasons.
@@ -197,7 +196,7 @@ static void make_rows(matmul_case *c, fr_row_mode mode) {
     }
 }
 
-/* Runs a kernel. y is filled with UNTOUCHED first, so that a write between two rows of y is seen. */
+/* Runs a kernel. Before that, y is filled with UNTOUCHED, so that a write to a gap between two rows of y is noticed. */
 static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
     for (size_t i = 0; i < c->y_count; i++) y[i] = UNTOUCHED;
     ((fr_matmul_block_fn *)function)(
@@ -205,7 +204,7 @@ static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
 }
 
 /* Compares one output of the definition with the sum over the file's own blocks. The definition reads packed tiles, so
- * this shows that packing changes no bit. */
+ * equal bits show that packing changes no result. */
 static void check_against_file(operation *op, const matmul_case *c, const float *expected) {
     static struct build definition = {.name = "the definition, unpacked,"};
     size_t r = fr_random_below((uint32_t)c->rows), o = fr_random_below((uint32_t)c->features);
@@ -239,7 +238,7 @@ static void check_matmul_case(operation *op, matmul_case c) {
     }
 }
 
-/* Checks matrices that fit in no cache, and rows of activations that do not fit in L1, because kernels may process
+/* Checks matrices that fit in no cache, and rows of activations that do not fit in the L1 cache. Kernels may process
  * large matrices and long rows in another order. */
 static void check_large_matmul(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
@@ -251,16 +250,17 @@ static void check_large_matmul(operation *op) {
         c.features = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
         check_matmul_case(op, c);
     }
-    /* More rows than kernels multiply at once, and more columns than AMX's kernels take in one part. */
+    /* This case has more rows than kernels multiply at once, and more columns than AMX's kernels process in one
+     * part. */
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 150, .cols = 1280, .features = 19});
     if (options.one_in > 4) return;
-    /* These have too many columns, outputs and rows for the caches at once. Kernels may process them in blocks, in any
-     * order. */
+    /* These cases have too many columns, outputs and rows to fit in the caches together. Kernels may process them in
+     * blocks, in any order. */
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .features = 661});
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 67, .cols = 4352, .features = 33});
 }
 
-/* Checks a call without rows, and one without outputs. Nothing of x and y may be touched. */
+/* Checks a call without rows and a call without outputs. A kernel must not read or write anything of x and y. */
 static void check_nothing(operation *op) {
     enum { COLS = 256, FEATURES = 8 };
     const uint8_t *w = fr_guarded(WEIGHTS, fr_packed_bytes(type_of(op), FEATURES, COLS), true);
@@ -276,7 +276,7 @@ static void check_nothing(operation *op) {
 static void check_matmul(operation *op) {
     static const size_t blocks[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17};
     matmul_case c = {.type = type_of(op)};
-    /* 1 to 20, 32 to 35, which are the fewest that AMX's kernels multiply, and 64 and 65 */
+    /* Numbers of rows: 1 to 20, 32 to 35, 64 and 65. 32 is the least number that AMX's kernels multiply. */
     for (c.rows = 1; c.rows <= 65; c.rows += c.rows == 20 ? 12 : c.rows == 35 ? 29 : 1)
         for (c.features = 1; c.features <= 40; c.features++) {
             if (left_out()) continue;
@@ -290,7 +290,7 @@ static void check_matmul(operation *op) {
 
 /* --------------------------------------------------------------------------------------------------- matmul_grouped */
 
-/* A matrix of grouped codes, stored twice: as arrays for each row, and as tiles. */
+/* A matrix of grouped codes that is stored twice: as arrays for each row, and as tiles. */
 typedef struct grouped_case {
     fr_grouping form;
     fr_grouped_tiles tiles;
@@ -345,7 +345,7 @@ static int zero_of(const fr_grouping *form, const fr_grouped_row *row, size_t gr
     return form->offset == FR_OFFSET_ZERO ? row->zeros[group] : 1 << (form->bits - 1);
 }
 
-/* Computes one output from the arrays of its row, as kernels.h defines it. */
+/* Computes one output by its definition in kernels.h, from the arrays of its row. */
 static float grouped_output(const grouped_case *c, const fr_grouped_row *row, const fr_qblock *x) {
     float acc = 0;
     for (size_t from = 0; from < c->cols; from += RUN, x++) {
@@ -359,8 +359,8 @@ static float grouped_output(const grouped_case *c, const fr_grouped_row *row, co
     return acc;
 }
 
-/* Compares rows that are decoded from tiles with the values of the rows' arrays. The last tile may have rows after the
- * last row of the matrix. Those rows must be 0. */
+/* Compares rows that are decoded from tiles with the values of the rows' arrays. The last tile may have rows beyond the
+ * last row of the matrix. These rows must be 0. */
 static bool decodes_rows(const grouped_case *c) {
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
     for (size_t o = 0; o < c->features; o++) {
@@ -377,8 +377,8 @@ static bool decodes_rows(const grouped_case *c) {
     return true;
 }
 
-/* Chooses a form of grouped codes. The entry of the table fixes the number of bits, and whether there is a bias. All
- * other properties are random, with a number of columns for which tiles exist. */
+/* Chooses a form of grouped codes. The table's entry fixes the number of bits and whether there is a bias. Everything
+ * else is random. The number of columns is one for which tiles exist. */
 static void choose_grouped(const operation *op, grouped_case *c) {
     size_t slot = (op->offset - offsetof(fr_kernels, matmul_grouped)) / sizeof(any_fn *);
     bool biased = slot > FR_GROUPED_BITS_MAX;
@@ -387,9 +387,8 @@ static void choose_grouped(const operation *op, grouped_case *c) {
     c->form.offset = (uint8_t)(biased ? FR_OFFSET_BIAS : fr_random_below(2) ? FR_OFFSET_ZERO : FR_OFFSET_CENTRE);
     c->form.scale_type = (uint8_t)fr_random_below(FR_FLOAT_TYPES);
     c->form.group = groups[fr_random_below(COUNT(groups))];
-    if (fr_random_below(3) == 0)
-        c->cols = c->cols / RUN * RUN + RUN;                        /* usually the last RUN of columns is incomplete,
-                                                                     * but in every third case it is complete */
+    if (fr_random_below(3) == 0) /* usually the last RUN is incomplete, but in every third case all are complete */
+        c->cols = c->cols / RUN * RUN + RUN;
     if (fr_random_below(6) == 0) c->form.group = (uint32_t)c->cols; /* one group for the whole row */
     c->groups = (c->cols + c->form.group - 1) / c->form.group;
     if (fr_grouped_layout(&c->tiles, &c->form, c->cols)) return;
@@ -433,7 +432,8 @@ static void check_grouped_case(operation *op, size_t rows, size_t features, size
     free(c.rows);
 }
 
-/* Checks all small numbers of rows and outputs with short rows of weights, and some with long ones. */
+/* Checks all small numbers of rows and outputs with short rows of weights. Some of them are also checked with long
+ * rows. */
 static void check_grouped(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 8, 11, 65};
     for (size_t r = 1; r <= 65; r += r == 20 ? 44 : 1)
@@ -444,7 +444,7 @@ static void check_grouped(operation *op) {
     check_grouped_case(op, 150, 19, 2500);
 }
 
-/* Checks which forms of grouped codes can be stored as tiles, and how many bytes the tiles take. */
+/* Checks which forms of grouped codes can be stored as tiles, and how many bytes these tiles take. */
 static size_t check_layouts(void) {
     static const struct {
         fr_grouping form;
@@ -456,7 +456,7 @@ static size_t check_layouts(void) {
         {{8, FR_OFFSET_ZERO, FR_F16, 32}, 33, 2 * (32 + 16 + 512)},
         {{8, FR_OFFSET_CENTRE, FR_F32, 4096}, 4096, 4 * (64 + 32 * 512)},
         {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 100, 32 + 4 * 192},
-        {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 101, 0}, /* no tiles: the second group would begin inside a run */
+        {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 101, 0}, /* no tiles: the second group begins inside a run */
         {{4, FR_OFFSET_CENTRE, FR_F16, 1056}, 2112, 0},
         {{7, FR_OFFSET_CENTRE, FR_F16, 32}, 32, 0},
         {{1, FR_OFFSET_CENTRE, FR_F16, 32}, 32, 0},
@@ -483,9 +483,9 @@ static size_t check_layouts(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
-/* Returns true if two rows have the same values. Compares decoded values instead of bytes, because types may have
- * several bytes for one value: five ternary digits take 243 of 256 byte values (TQ1_0, PTQ1_0), and NVFP4 has several
- * bytes for one scale. */
+/* Returns true if two rows have the same values. Compares decoded values, because the bytes may differ: some types have
+ * several codes for one value. In TQ1_0 and PTQ1_0 five ternary digits use only 243 of 256 byte values. NVFP4 has
+ * several bytes for one scale. */
 static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expected, size_t cols) {
     bool same = true;
     size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
@@ -498,8 +498,8 @@ static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expect
     return same;
 }
 
-/* Packs rows of random bytes into tiles and unpacks them. Each row must come back unchanged. A tile's rows past the
- * last feature must come back as zeros. */
+/* Packs rows of random bytes into tiles and unpacks them again. Each row must be unchanged. If a tile has rows beyond
+ * the last feature, these must become zeros. */
 static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     size_t row_bytes = fr_dtype_row_bytes(type, cols), stride = row_bytes + fr_random_below(9);
     bool at_end = fr_random_below(2);
@@ -514,7 +514,8 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     fr_pack_tile(type, tile, rows, stride, features, cols);
     for (size_t o = 0; o < FR_TILE_FEATURES; o++) {
         fr_unpack_row(type, row, tile, o, cols);
-        /* A row past the last feature is not compared for Q8_0: its zero bytes in the tile stand for codes of -128. */
+        /* For Q8_0, rows beyond the last feature are not compared: the zero bytes of such a row in a tile mean codes of
+         * -128. */
         if (o >= features && type == FR_Q8_0) continue;
         const uint8_t *expected = o < features ? rows + o * stride : zeros;
         if (by_value ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0) return false;
@@ -522,7 +523,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     return fr_packed_bytes(type, features, cols) == tile_bytes;
 }
 
-/* Returns the number of types whose rows come back changed. */
+/* Returns the number of types whose rows change when they are packed and unpacked. */
 static size_t check_packing(void) {
     size_t wrong = 0;
     for (fr_dtype type = 0; type < FR_DTYPE_COUNT; type++) {
@@ -560,7 +561,7 @@ static const struct kernel {
 #undef FR_KERNEL
 };
 
-/* Returns the instruction sets that this machine has, up to that of --isa. */
+/* Returns the instruction sets that this machine has, as a bit set. Sets above the one of --isa are left out. */
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
     for (fr_isa_level level = 0; level < FR_ISA_WORDS; level++)
@@ -572,8 +573,7 @@ static unsigned wanted_levels(void) {
     exit(2);
 }
 
-/* Makes the operation that a scalar kernel defines. The operation has every build whose instruction set is in
- * `levels`. */
+/* Makes the operation that a scalar kernel defines, with all builds whose instruction set is in `levels`. */
 static operation open_operation(const struct kernel *scalar, unsigned levels) {
     operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
     for (size_t i = 0; i < COUNT(kernels); i++) {
@@ -584,7 +584,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     return op;
 }
 
-/* Checks an operation and returns how many of its builds are wrong. */
+/* Checks an operation. Returns how many of its builds give wrong bits. */
 static size_t check_operation(operation *op) {
     size_t wrong = 0;
     double start = fr_now();

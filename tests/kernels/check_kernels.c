@@ -1,15 +1,16 @@
-/* Checks every kernel of every instruction set of this machine against the scalar definition, bit for bit.
+/* Checks every kernel of every instruction set of this machine. Each must give the same bits as the scalar definition.
  *
  *     check_kernels [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  *
- * The list is kernels.def: a kernel with a line there is checked (and timed, by bench/kernels.c). For each entry of
- * the table, cases are made of random numbers. The plain scalar build gives the expected bits, and every other build
- * must give the same. Any NaN equals any other. With --either-zero -0 equals 0, because valgrind emulates a negated
- * multiply-add by negating the sum, which turns 0 into -0.
+ * The list of kernels is kernels.def. A kernel with a line there is checked here and timed by bench/kernels.c. For each
+ * entry of the kernel table, the program makes cases of random numbers. The plain scalar build gives the expected bits,
+ * and every other build must give the same. Any NaN is equal to any other NaN. With --either-zero, -0 is equal to 0.
+ * This is for valgrind: it emulates a negated multiply-add by negating the sum, which makes -0 from 0.
  *
- * Arrays end where an inaccessible page begins, or begin where one ends. So a kernel that reads or writes one byte
- * outside its arrays gets a signal, whose handler prints the kernel's name. One case in N runs, chosen by the seed;
- * tests/support/brief.h gives the default. Prints one line per kernel; the exit status is 1 if any differs. */
+ * Each array ends where an inaccessible page begins, or begins where one ends. So if a kernel reads or writes one byte
+ * outside its arrays, a signal comes, whose handler prints the kernel's name. One case in N is run, chosen by the seed;
+ * tests/support/brief.h gives the default of N. The program prints one line per kernel. The exit status is 1 if any
+ * kernel gives other bits. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
@@ -33,8 +34,8 @@ typedef void any_fn(void);
 
 enum { BUILDS_MAX = 8 };
 
-/* An entry of the kernel table (fr_kernels): its definition, the builds to compare with it, and the results. A build
- * is the kernel for one instruction set. */
+/* An entry of the kernel table (fr_kernels), with its definition, its builds and their results. A build is the kernel
+ * for one instruction set. Each build is compared with the definition. */
 typedef struct operation {
     const struct kind *kind;
     size_t offset; /* offset of the entry in fr_kernels */
@@ -47,8 +48,9 @@ typedef struct operation {
     size_t count, cases;
 } operation;
 
-/* Describes how kernels with the same contract are checked. All contracts on plain arrays share one check, which calls
- * a kernel by `call`. in_place says which of a and b may be the same array as y. */
+/* Describes how kernels with the same parameters and meaning are checked. All kernels on plain arrays share one check,
+ * which calls a kernel by the function `call`. in_place lists which of the arrays a and b may be the same array as
+ * y. */
 typedef void call_fn(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor);
 
 enum { Y_MAY_BE_A = 1, Y_MAY_BE_B = 2 };
@@ -89,11 +91,12 @@ typedef enum fill_mode { ORDINARY, CANCELLING, TINY, VANISHING, WIDE, NONFINITE,
 
 static const char *const mode_names[MODES] = {"ordinary", "cancelling", "tiny", "vanishing", "wide", "nonfinite"};
 
-/* The sign of all numbers of an array in the mode VANISHING. If every product is negative and vanishes, the sum must
- * be -0. */
+/* The sign of all numbers in an array of the mode VANISHING. In this mode the products are so small that they become 0.
+ * If every product is negative, the sum must be -0. */
 static uint32_t array_sign;
 
-/* Returns a random number of this mode, as the bits of a format with so many exponent and mantissa bits. */
+/* Returns a random number of this mode, as the bits of a floating-point format with these numbers of exponent and
+ * mantissa bits. */
 static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned mantissa_bits) {
     uint32_t top = (1u << exponent_bits) - 1, bias = top / 2;
     uint32_t sign = below(2), exponent = bias - 6 + below(8);
@@ -137,14 +140,14 @@ static void fill_weights(char *w, size_t n, fr_dtype type, fill_mode mode) {
     }
 }
 
-/* Returns the mode of one row. In a large matrix only one row in sixteen may have denormal numbers, because some
- * processors take forty times as long for their products. */
+/* Returns the mode of one row. In a large matrix only one row in sixteen may have denormal numbers, because on some
+ * processors multiplying them takes forty times as long. */
 static fill_mode row_mode(fill_mode mode, size_t values) {
     bool slow = mode == TINY || mode == VANISHING;
     return slow && values > 4096 && below(16) > 0 ? ORDINARY : mode;
 }
 
-/* Fills rows of activations, and also the gaps between them. */
+/* Fills rows of activations, and the gaps between the rows too. */
 static void fill_rows(float *x, size_t rows, size_t stride, size_t cols, fill_mode mode) {
     for (size_t r = 0; r < rows; r++)
         fill_floats(x + r * stride, r + 1 < rows ? stride : cols, row_mode(mode, rows * cols));
@@ -172,8 +175,8 @@ static void arena_open(guarded *arena, size_t size) {
     arena->size = size;
 }
 
-/* Returns `bytes` bytes of guarded memory number `index`: the memory's last bytes if at_end is true, otherwise its
- * first. */
+/* Returns `bytes` bytes of the guarded memory number `index`. These are the memory's last bytes if at_end is true, and
+ * its first bytes otherwise. */
 static void *place(size_t index, size_t bytes, bool at_end) {
     guarded *arena = &arenas[index];
     if (!arena->base || arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
@@ -186,7 +189,7 @@ static float *place_floats(size_t index, size_t n, bool at_end) {
 
 /* ------------------------------------------------------------------------------------------- running and comparing */
 
-static const char *running = "no kernel"; /* the kernel that the signal handler names */
+static const char *running = "no kernel"; /* the signal handler prints this kernel's name */
 static char shape[256];
 
 static void on_fault(int number) {
@@ -202,7 +205,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* Compares n values. If one differs, counts an error of the build. The build's first error is also printed. */
+/* Compares n values. If any differ, counts one error of the build. Prints the build's first error. */
 static void compare(struct build *build, const float *got, const float *expected, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!differ(got[i], expected[i])) continue;
@@ -223,7 +226,7 @@ static void compare_ids(struct build *build, const int32_t *got, const int32_t *
     }
 }
 
-/* Returns the next build of an operation, and makes `running` its name. */
+/* Returns the next build of an operation. Sets `running` to the build's name. */
 static struct build *next_build(operation *op, struct build *build) {
     build = build ? build + 1 : op->builds;
     if (build == op->builds + op->count) return NULL;
@@ -247,8 +250,8 @@ static size_t extent(size_t count, size_t stride, size_t last) {
     return (count - 1) * stride + last;
 }
 
-/* Checks one case. The gaps between rows of y are compared too, because they must not change. Then each row is run
- * alone and must give the same as in the batch. */
+/* Checks one case. The gaps between rows of y must not change, so they are compared too. Then each row is run alone and
+ * must give the same result as in the batch. */
 static void check_matmul_case(operation *op, const matmul_case *c) {
     fill_mode w_mode = below(MODES), x_mode = below(MODES);
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), y_count = extent(c->rows, c->y_stride, c->features);
@@ -279,15 +282,15 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
-/* Returns N: one in N large cases runs. There are few large cases, so N is at most six. With six, each number of rows
- * and each number of columns still occurs. */
+/* Returns N for large cases: one in N of them is run. There are few large cases, so N is at most six. With N = 6, every
+ * number of rows and every number of columns still occurs. */
 static unsigned large_one_in(void) {
     return options.one_in < 6 ? options.one_in : 6;
 }
 
-/* Checks three kinds of large matrices, because kernels may process large matrices in other orders: matrices that
- * don't fit in the L2 cache; for one row of activations, matrices that fit in no cache; and matrices whose rows fall
- * on the same cache lines. */
+/* Checks three kinds of large matrices, because kernels may process these in other orders. Some do not fit in the L2
+ * cache. Some fit in no cache; these have one row of activations. In the others, all rows fall on the same cache
+ * lines. */
 static void check_large_matmul(operation *op, fr_dtype type) {
     static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13, 53}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -323,13 +326,13 @@ static void check_matmul(operation *op) {
     }
 }
 
-/* Fills an array with scales. Every exponent that a scale may have occurs, including denormal ones. */
+/* Fills an array with scales. They have every exponent that a scale may have, also those of denormal numbers. */
 static void fill_scales(float *scales, size_t n, fill_mode mode) {
     fill_floats(scales, n, mode == NONFINITE ? WIDE : mode);
     for (size_t i = 0; i < n; i++) scales[i] = fminf(fabsf(scales[i]), FR_FP8_SCALE_MAX);
 }
 
-/* Fills an array with random codes, except NaN. In the mode VANISHING it has only denormal codes of one sign. */
+/* Fills an array with random codes, but without NaN. In the mode VANISHING all codes are denormal and have one sign. */
 static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     uint8_t sign = (uint8_t)(below(2) << 7);
     for (size_t i = 0; i < n; i++) {
@@ -339,7 +342,8 @@ static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     }
 }
 
-/* Fills weights and scales. All outputs whose scales are in the same row of blocks have the same mode. */
+/* Fills weights and scales. If the scales of several outputs are in the same row of scale blocks, these outputs have
+ * the same mode. */
 static void fill_fp8(uint8_t *w, const matmul_case *c, float *scales, size_t stride, size_t first, fill_mode mode) {
     size_t across = fr_fp8_blocks(c->cols);
     fill_mode of_blocks = mode;
@@ -397,7 +401,8 @@ static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
     }
 }
 
-/* Checks small shapes, then shapes whose weights fit in no cache. The scale blocks begin and end anywhere in a row. */
+/* Checks small shapes, and then shapes whose weights fit in no cache. Blocks with one scale may begin and end anywhere
+ * in a row. */
 static void check_matmul_fp8(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 20, 24, 25, 47, 48, 49, 50, 64, 97};
     static const size_t large[] = {1, 2, 3, 4, 5, 8, 53}, cols[] = {500, 1543, 2048, 5001};
@@ -502,12 +507,12 @@ static void call_gated(any_fn *function, float *y, const float *a, const float *
     ((fr_gelu_mul_fn *)function)(y, a, b, n);
 }
 
-/* Runs RMSNorm, without weights if the factor is above 1. */
+/* Runs RMSNorm. If `factor` is above 1, the norm has no weights. */
 static void call_rmsnorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
 }
 
-/* Runs LayerNorm, without a bias if the factor is above 1. */
+/* Runs LayerNorm. If `factor` is above 1, the norm has no bias. */
 static void call_layernorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_layernorm_fn *)function)(y, a, b, factor > 1 ? NULL : b, n, 1e-6f);
 }
@@ -534,7 +539,7 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
 }
 
 /* Checks a kernel on plain arrays with numbers of all magnitudes. Array a gets every step-th bit pattern of float32,
- * and array b gets other bit patterns. Some kernels also read y, so y begins as a copy of a. */
+ * and array b gets other bit patterns. Some kernels also read y, so before the call y is a copy of a. */
 static void check_array_sweep(operation *op) {
     uint32_t n = 4096, step = options.one_in > 4 ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
@@ -593,8 +598,8 @@ static void check_rope(operation *op) {
 
 /* ------------------------------------------------------------------------------------------------------- selection */
 
-/* Fills an array with small whole numbers, many of them equal, including +0 and -0. Then `spoiled` elements become NaN
- * or infinite. */
+/* Fills an array with small whole numbers. Many of them are equal, and +0 and -0 occur too. Then `spoiled` elements
+ * become NaN or infinite. */
 static void fill_ties(float *x, size_t n, uint32_t levels, uint32_t spoiled) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < n; i++) x[i] = copysignf((float)below(levels), below(2) ? 1 : -1);
@@ -652,7 +657,7 @@ static void check_topk(operation *op) {
 
 enum { QUERIES_MAX = 40, PAGE = 64, SLOTS_MAX = 4 * PAGE, POSITIONS_MAX = 100100 / PAGE * PAGE };
 
-/* The types of cached rows: those of FR_KV_TYPES, turbo4 and turbo3. */
+/* Number of types of cached rows: FR_KV_TYPES types, and turbo4 and turbo3. */
 enum { ROW_TYPES = FR_KV_TYPES + 2 };
 
 static fr_dtype row_type(uint32_t index) {
@@ -669,8 +674,8 @@ static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mod
     }
 }
 
-/* Makes K or V with memory for slots low..high only. An inaccessible page lies directly after these slots (at_end) or
- * before them. */
+/* Makes K or V with memory for the slots `low` to `high` only. If at_end is true, an inaccessible page comes directly
+ * after these slots, otherwise directly before them. */
 static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, size_t stride, size_t low, size_t high,
                                bool at_end, fill_mode mode) {
     size_t row_bytes = fr_dtype_row_bytes(type, head_dim);
@@ -683,8 +688,9 @@ static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, siz
     return (const void *)((uintptr_t)seen - low * stride);
 }
 
-/* Makes `count` queries as a forward pass does. The first `share` queries are heads at position `start`, the next
- * `share` are heads at the position after it, and so on. Each query sees back to the window's edge. */
+/* Makes `count` queries as a forward pass makes them. The first `share` queries are heads at position `start`, the next
+ * `share` queries are heads at the next position, and so on. Each query sees the last `window` positions up to its
+ * own. */
 static void make_queries(fr_attn_query *queries, size_t count, int64_t start, size_t share, int64_t window) {
     for (size_t j = 0; j < count; j++) {
         int64_t last = start + (int64_t)(j / share);
@@ -693,14 +699,14 @@ static void make_queries(fr_attn_query *queries, size_t count, int64_t start, si
     }
 }
 
-/* A case of attention. Position p is stored in slot p % slots of a ring, so that few slots serve many positions. */
+/* A case of attention. Few slots store many positions: position p is stored in slot p % slots. */
 typedef struct attn_case {
     fr_attn attn;
     size_t slots;
-    bool latent; /* each value is the first part of its key */
+    bool latent; /* true: each value is the first part of its key */
 } attn_case;
 
-/* Finds the lowest and the highest slot that any query sees. */
+/* Finds the lowest and the highest slot that at least one query sees. */
 static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
     const fr_attn *attn = &c->attn;
     *low = SIZE_MAX, *high = 0;
@@ -712,13 +718,14 @@ static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
         }
 }
 
-/* Returns the number of floats in a query's output: one result, or a partial result for each page of positions. */
+/* Returns the number of floats in a query's output. The output is one result, or one partial result for each page of
+ * positions. */
 static size_t output_size(const fr_attn *attn) {
     return attn->partial_stride ? (SLOTS_MAX / PAGE + 1) * attn->partial_stride : attn->value_dim;
 }
 
-/* Returns the pointers to the pages of positions up to `last`. In the engine a page begins with rows of other layers,
- * so each pointer here is `at` bytes before the first row of its page in `ring`. */
+/* Returns pointers to the pages of all positions up to `last`. In the engine, a page begins with rows of other layers.
+ * So each of these pointers is `at` bytes before the first row of its page in `ring`. */
 static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, size_t stride, size_t at, int64_t last,
                                       const uint8_t **pages) {
     for (size_t p = 0; p <= (size_t)last; p += PAGE)
@@ -726,14 +733,14 @@ static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, s
     return pages;
 }
 
-/* Gives each query its part of `out`. A kernel need not write all floats of `out`. They are set to zero here, so that
- * the results of two kernels can be compared as a whole. */
+/* Gives each query its part of `out`. A kernel may leave some floats of `out` unwritten. They are set to zero first, so
+ * that the whole results of two kernels can be compared. */
 static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *out) {
     memset(out, 0, attn->count * output_size(attn) * sizeof *out);
     for (size_t j = 0; j < attn->count; j++) queries[j].out = out + j * output_size(attn);
 }
 
-/* Runs a build or the definition. The maximum in a partial result may be +0 or -0; it is set to +0, so that both
+/* Runs a build or the definition. The maximum in a partial result may be +0 or -0. It is changed to +0, so that both
  * compare as equal. */
 static void run_attn(any_fn *function, const fr_attn *attn) {
     ((fr_attn_fn *)function)(attn);
@@ -742,8 +749,9 @@ static void run_attn(any_fn *function, const fr_attn *attn) {
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
-/* Gives about a third of the cases a cap on scores, a third sinks, and a quarter slopes, to some or to all queries.
- * Some sinks are far below or above any possible score. */
+/* Adds options to cases of attention. About a third of the cases get a cap on scores, a third get sinks, and a quarter
+ * get slopes. Sinks and slopes go to some or to all queries. Some sinks are far below or far above any possible
+ * score. */
 static void cap_and_slope(fr_attn *attn, fr_attn_query *queries, float *sinks, fill_mode mode) {
     static const float caps[] = {0.25f, 1.5f, 50.0f};
     attn->softcap = below(3) ? 0 : caps[below(COUNT(caps))];
@@ -761,9 +769,9 @@ static void cap_and_slope(fr_attn *attn, fr_attn_query *queries, float *sinks, f
     }
 }
 
-/* In about a third of the cases, the keys are stored without their means. Such a case also has the means, and the
- * queries as they were before their rotation. All of these numbers are random, because the sums are defined for any
- * numbers. */
+/* In about a third of the cases, the keys are stored without their means. Such a case also needs the means, and the
+ * queries from before their rotation. All these numbers are random and do not belong together, because the kernels'
+ * sums are defined for any numbers. */
 static void subtract_means(fr_attn *attn, fr_attn_query *queries, fr_key_means *means) {
     static float starts[POSITIONS_MAX / PAGE * FR_KEY_MEANS_WIDEST], turns[PAGE * FR_KEY_MEANS_WIDEST];
     _Alignas(64) static float across[PAGE * FR_KEY_MEANS_WIDEST];
@@ -832,14 +840,14 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     }
 }
 
-/* Returns a random number of bytes from one row to the next. For floats it keeps rows aligned. */
+/* Returns a random distance in bytes between the beginnings of two rows. For floats the distance keeps rows aligned. */
 static size_t random_stride(fr_dtype type, size_t head_dim) {
     size_t gap = below(2) * below(30);
     return fr_dtype_row_bytes(type, head_dim) + (type == FR_F32 ? gap * sizeof(float) : gap);
 }
 
-/* Checks latent attention, in which keys are wider than values: a key is a latent and a rotary part, and the value is
- * the latent. Also checks values that have rows of their own. */
+/* Checks latent attention, in which keys are wider than values. A key consists of a latent and a rotary part, and the
+ * value is the latent. Also checks wide keys with values that are stored separately. */
 static void check_latent_attn(operation *op) {
     static const size_t dims[][2] = {{2, 1}, {17, 16}, {40, 33}, {96, 32}, {80, 64}, {100, 80}, {576, 512}};
     fr_attn_query queries[QUERIES_MAX];
@@ -890,10 +898,10 @@ static void check_attn(operation *op) {
 
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 
-/* Fills a row with values that a store must round. NUMBERS: numbers of `mode`. SCALED: numbers of `mode` times a power
- * of two, so that scales have every exponent of float16. HALFWAY: whole multiples of half the distance between two
- * values that the type can store, so that many lie halfway between two. EQUALS: blocks whose largest magnitude occurs
- * with both signs. */
+/* Fills a row with numbers that must be rounded when they are stored. NUMBERS: numbers of `mode`. SCALED: numbers of
+ * `mode` times a power of two, so that scales have every exponent of float16. HALFWAY: multiples of half the distance
+ * between two values that the type can store, so that many numbers are halfway between two such values. EQUALS: blocks
+ * whose largest magnitude occurs with both signs. */
 static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     float power = ldexpf(1, (int)below(48) - 32);
     fill_floats(x, n, mode);
@@ -913,7 +921,8 @@ static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     }
 }
 
-/* Compares stored rows: blocks byte by byte, other types as float32, where any NaN equals any other. */
+/* Compares stored rows. Rows of block types are compared byte by byte. Rows of other types are compared as float32, and
+ * any NaN is equal to any other NaN. */
 static void compare_rows(struct build *build, fr_dtype type, const uint8_t *got, const uint8_t *expected, size_t n) {
     static float values[2][2048];
     size_t bytes = fr_dtype_row_bytes(type, n);
@@ -966,7 +975,7 @@ static void fill_factors(float *x, size_t n, fill_mode mode) {
     for (size_t i = 0; i < n; i++) x[i] = below(8) ? fminf(fabsf(x[i]), 1) : (float)below(2);
 }
 
-/* Fills a head's state; the columns beyond value_dim are 0. */
+/* Fills a head's state. The columns from value_dim on are 0. */
 static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode mode) {
     size_t n = fr_deltanet_state(key_dim, value_dim), last = value_dim / FR_DELTANET_STRIP;
     fill_floats(head, n, mode);
@@ -976,14 +985,14 @@ static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode m
 
 typedef struct deltanet_case {
     size_t key_dim, value_dim, count, keeps;
-    const float *head, *keys, *queries, *values, *factors, *decays; /* decays: for each value of each row's key, or
-                                                                     * NULL */
+    /* decays: one for each value of each row's key, or NULL */
+    const float *head, *keys, *queries, *values, *factors, *decays;
     float *scratch, skip;
-    bool down, asked[ROWS_MAX]; /* down: rows descend in memory; asked: the row has a query */
+    bool down, asked[ROWS_MAX]; /* down: the rows are in descending order in memory; asked: the row has a query */
 } deltanet_case;
 
-/* Runs a build. If in_place is true, the build reads the rows' values from `out`, where it also writes the results;
- * otherwise it reads them from c->values. Rows without a query must leave their results as they were. */
+/* Runs a build. If in_place is true, the build reads the rows' values from `out`, where it also writes the results.
+ * Otherwise it reads them from c->values. If a row has no query, the build must not write a result for it. */
 static void run_deltanet(const operation *op, any_fn *function, const deltanet_case *c, bool in_place, float *head,
                          float *out) {
     fr_deltanet_row rows[ROWS_MAX];
@@ -1088,7 +1097,8 @@ static void check_short_conv(operation *op) {
                 if (!left_out()) check_short_conv_case(op, n, conv_kernel);
 }
 
-/* Checks the Hadamard transform of blocks of every size, with and without signs, in place and not. */
+/* Checks the Hadamard transform of blocks of every size, with and without signs, in place and from one array to
+ * another. */
 static void check_hadamard(operation *op) {
     for (size_t block = 1; block <= 4096; block *= 2)
         for (fill_mode mode = 0; mode < MODES; mode++)
@@ -1162,7 +1172,7 @@ static const struct kernel {
 #undef FR_KERNEL
 };
 
-/* Returns the instruction sets that this machine has, up to that of --isa. */
+/* Returns the instruction sets that this machine has, as a bit set. Sets above the one of --isa are left out. */
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
     if (!options.isa) return here;
@@ -1172,8 +1182,7 @@ static unsigned wanted_levels(void) {
     exit(2);
 }
 
-/* Makes the operation that a scalar kernel defines. The operation has every build whose instruction set is in
- * `levels`. */
+/* Makes the operation that a scalar kernel defines, with all builds whose instruction set is in `levels`. */
 static operation open_operation(const struct kernel *scalar, unsigned levels) {
     operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
     for (size_t i = 0; i < COUNT(kernels); i++) {
@@ -1184,7 +1193,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     return op;
 }
 
-/* Checks an operation and returns how many of its builds are wrong. */
+/* Checks an operation. Returns how many of its builds give wrong bits. */
 static size_t check_operation(operation *op) {
     size_t wrong = 0;
     double start = now();

@@ -1,5 +1,5 @@
-/* Runs check_blocks with AMX's tiles emulated (tests/emulated), so that machines without AMX check its kernels too.
- * Without arguments, as `make check` runs it, it checks the kernels of AMX alone. */
+/* Runs check_blocks with AMX's tiles emulated (tests/emulated). So machines without AMX check the AMX kernels too.
+ * `make check` runs this program without arguments; then it checks only the AMX kernels. */
 /* suite: links=tiles native no-valgrind */
 #define FR_CHECK_FILTER  "_amx"
 #define FR_CHECK_SPARSER 3

@@ -1,7 +1,7 @@
-/* Tests the operations of gated DeltaNet and Mamba-2 against references: the recurrences, the gates and the convolution
- * in double precision, with libm; and values of transformers 5.17 (qwen3_5's torch_recurrent_gated_delta_rule, and silu
- * of conv1d). The kernels are those of this machine's best instruction set; check_kernels shows that the others give
- * the same bits. */
+/* Tests the operations of gated DeltaNet and Mamba-2. The recurrences, the gates and the convolution are compared with
+ * references in double precision, which use libm. They are also compared with values of transformers 5.17 (qwen3_5's
+ * torch_recurrent_gated_delta_rule, and silu of conv1d). The kernels are those of this machine's best instruction set.
+ * check_kernels shows that all other instruction sets give the same bits. */
 /* suite: neon */
 #include <check.h>
 #include <math.h>
@@ -20,7 +20,7 @@ static void select_kernels(void) {
     ck_assert_int_eq(fr_kernels_select(NULL, &kernels), FR_OK);
 }
 
-/* Keeps the larger error of two; NaN is the largest. */
+/* Stores the larger of two errors in *worst. NaN is larger than any number. */
 static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }
@@ -39,18 +39,19 @@ static void fill(float *x, size_t n, uint64_t *state) {
 
 /* ---------------------------------------------------------------------------------------------- one head of a layer */
 
-/* The rows of one head, as the projections and the convolution give them, and the inputs of the head's gates. */
+/* The rows of one head as the projections and the convolution output them, and the inputs of the head's gates. */
 typedef struct head_case {
     size_t key_dim, value_dim, rows;
     float query[ROWS][DIM_MAX], key[ROWS][DIM_MAX], value[ROWS][DIM_MAX], out[ROWS][DIM_MAX];
     float a[ROWS], b[ROWS], a_log, bias;
-    bool by_key; /* true for Kimi Delta Attention, in which each value of a key has a decay of its own: `decays`,
-                  * calculated from `fades` and `biases` */
+    /* true for Kimi Delta Attention: each value of a key has its own decay, computed from `fades` and `biases` */
+    bool by_key;
     float lower_bound, fades[ROWS][DIM_MAX], decays[ROWS][DIM_MAX], biases[DIM_MAX];
 } head_case;
 
-/* Does what a layer does for one head: norms (by rmsnorm and scale), then the gates, then the state in runs of `step`
- * rows. The last row of each run is run twice; the first time it stands for a draft that is rejected. */
+/* Does what a layer does for one head. It computes the norms (by rmsnorm and scale), then the gates, and then the state
+ * in runs of `step` rows. The last row of each run is run twice. The first time it represents a draft that is
+ * rejected. */
 static void run_head(head_case *c, size_t step) {
     static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
     static fr_deltanet_row rows[ROWS];
@@ -81,7 +82,7 @@ static void run_head(head_case *c, size_t step) {
     }
 }
 
-/* Computes the head by its definition in double precision. exact[row][column] becomes the results. */
+/* Computes the head by its definition in double precision. Writes the results to exact[row][column]. */
 static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
     static double state[DIM_MAX][DIM_MAX];
     memset(state, 0, sizeof state);
@@ -121,8 +122,8 @@ static const struct head_shape {
                    {128, 128, ROWS, 64, -3, -3, true, 0},  {37, 21, ROWS, 2, -1, 1, true, 0},
                    {64, 64, ROWS, 7, 1, -3, true, -5},     {5, 33, 100, 3, -2, 0, true, -0.5f}};
 
-/* Compares a head with its definition. Errors are relative to the largest result of all rows. They must be as small as
- * those of rounding, although the state carries errors from row to row. */
+/* Compares a head with its definition. Errors are relative to the largest result of all rows. Although errors in the
+ * state are carried from row to row, they must be as small as rounding errors. */
 START_TEST(a_head_over_many_rows) {
     static head_case c;
     static double exact[ROWS][DIM_MAX];
@@ -180,9 +181,9 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- Mamba-2 */
 
-/* Runs a head of Mamba-2 over rows, in runs of `step`. The last row of each run is run twice; the first time it stands
- * for a draft that is rejected. Compares the head with the recurrence in double precision. Errors are relative to the
- * largest result. */
+/* Runs a head of Mamba-2 over many rows, in runs of `step` rows. The last row of each run is run twice; the first time
+ * it represents a draft that is rejected. The results are compared with the recurrence in double precision. Errors are
+ * relative to the largest result. */
 START_TEST(a_head_of_mamba_over_many_rows) {
     static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
     static head_case c;
@@ -231,7 +232,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ gates */
 
-/* Returns the error in units of the last place of the exact value as a float32. */
+/* Returns the error in units of the last place that the exact value has as a float32. */
 static double error_in_ulps(float got, double exact) {
     int exponent = fabs(exact) < 0x1p-126 ? -126 : ilogb(exact);
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
@@ -264,8 +265,8 @@ START_TEST(gates_everywhere) {
 }
 END_TEST
 
-/* Step and decay must each be the nearest float32 to the exact value, except in rare near ties. The exact decay is
- * calculated from the rounded step. */
+/* The step and the decay must each be the float32 that is nearest to the exact value, except in rare cases that are
+ * nearly halfway between two floats. The exact decay is computed from the rounded step. */
 START_TEST(gates_of_mamba) {
     static const float slopes[] = {-16, -2.5f, -0.01f};
     double worst = 0;

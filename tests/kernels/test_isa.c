@@ -1,4 +1,5 @@
-/* Tests the words for instruction sets, the kernel table of each, and the floating-point environment. */
+/* Tests the words that select instruction sets, the kernel table of each instruction set, and the floating-point
+ * environment. */
 /* suite: hosts no-valgrind */
 #include <check.h>
 #include <fenv.h>
@@ -22,8 +23,8 @@ START_TEST(words) {
 }
 END_TEST
 
-/* The public header lists the words for instruction sets in a comment. The comment can't be generated from the table
- * of words, so the test compares the comment with the table. */
+/* A comment of the public header lists the words for instruction sets. It can't be generated from the table of words,
+ * so this test compares the two. */
 START_TEST(the_public_header_has_the_words) {
     char line[256];
     bool found = false;
@@ -35,8 +36,8 @@ START_TEST(the_public_header_has_the_words) {
 }
 END_TEST
 
-/* Returns true if this entry of the table has no kernel by design: a block kernel for a float type, or a number of
- * bits that grouped codes never have. */
+/* Returns true if this entry of the table is empty by design. Such an entry is a block kernel for a float type, or a
+ * number of bits that grouped codes never have. */
 static bool is_empty(size_t slot) {
     size_t blocks = offsetof(fr_kernels, matmul_block) / sizeof(void *);
     size_t grouped = offsetof(fr_kernels, matmul_grouped) / sizeof(void *);
@@ -46,7 +47,7 @@ static bool is_empty(size_t slot) {
     return bits < 2 || bits == 7;
 }
 
-/* Each word for an instruction set must give a complete table if the machine has that set. Otherwise it must be
+/* If the machine has the instruction set of a word, the word must give a complete table. Otherwise the word must be
  * refused. */
 START_TEST(tables) {
     unsigned here = fr_cpu_levels();
@@ -78,7 +79,7 @@ START_TEST(unknown_word) {
 }
 END_TEST
 
-/* Asks whether /proc/cpuinfo has a feature, which the system lists only if programs may use it. */
+/* Returns true if /proc/cpuinfo lists a feature. The system lists a feature only if programs may use it. */
 static bool system_lists(const char *feature) {
     char line[8192], between[32];
     bool found = false;
@@ -112,8 +113,8 @@ START_TEST(amx_is_what_the_system_lists) {
 }
 END_TEST
 
-/* Without a word for an instruction set, the kernels are those of the strongest set that the machine has and the system
- * permits. With a word, no kernel may be of a stronger set than the word's. */
+/* If the user gives no word for an instruction set, the kernels are those of the strongest set that the machine has and
+ * the system permits. If the user gives a word, every kernel must be of this set or a weaker one. */
 START_TEST(order) {
     const fr_kernels *best, *scalar, *word;
     unsigned here = fr_cpu_levels();
@@ -140,7 +141,7 @@ static float product(float a, float b) {
     return x * y;
 }
 
-/* The flush-to-zero bits of this architecture's control word. */
+/* The bits of this architecture's control word that turn denormal numbers to zero. */
 #ifdef __x86_64__
 static const uint64_t flush = 0x8040; /* FTZ and DAZ */
 #else

@@ -1,6 +1,7 @@
-/* Tests means that are subtracted from keys. The means must be rotated by the position as keys are; a reference in
- * double precision checks this. The score that is added for a position must be the dot product of the query and the
- * mean that was subtracted from that position's key. What is left of the key is scaled. */
+/* Tests means that are subtracted from keys. The mean must be rotated by the position, as keys are; a reference in
+ * double precision checks this. For each position, attention adds a score for the mean. This score must be the dot
+ * product of the query and the mean that was subtracted from the position's key. After the mean is subtracted, the key
+ * is multiplied by scales. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>
@@ -31,7 +32,7 @@ static void fill_angles(float *row, double position, size_t dims, size_t width) 
     fr_key_means_fill(row, cosine, sine, dims, width);
 }
 
-/* Computes in double the position's mean, turned by the position's angles. */
+/* Computes the mean of a position in double precision: the mean rotated by the position's angles. */
 static void expect(const fr_key_means *means, size_t position, double *mean) {
     size_t dims = means->dims;
     for (size_t i = 0; i < N; i++) mean[i] = (double)(position ? means->mean : means->first)[i];

@@ -1,6 +1,6 @@
-/* Tests exp, tanh, gelu and the rotary tables against references: libm in double precision, and values that
- * transformers 5.17 computed with torch. The kernels are those of this machine's best instruction set; check_kernels
- * shows that the others give the same bits. */
+/* Tests exp, tanh, gelu and the rotary tables. They are compared with libm in double precision, and with values that
+ * transformers 5.17 computed with torch. The kernels are those of this machine's best instruction set. check_kernels
+ * shows that all other instruction sets give the same bits. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>
@@ -13,8 +13,8 @@
 
 enum { BATCH = 4096 };
 
-/* The distance between the float32 bit patterns that are tried; larger where the tests run in an emulator, which is
- * slow. */
+/* The distance between two float32 bit patterns that are tested. It is larger where the tests usually run in an
+ * emulator, which is slow. */
 #ifdef __x86_64__
 enum { STEP = 97 };
 #else
@@ -33,15 +33,15 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Returns the error of a value in units of the last place of the exact value as a float32. */
+/* Returns the error of a value in units of the last place that the exact value has as a float32. */
 static double error_in_ulps(float got, double exact) {
     if ((double)got == exact || (float)exact == got) return fabs((double)got - exact) > 0 ? 0.5 : 0;
     int exponent = ilogb(exact) < -126 ? -126 : ilogb(exact);
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* Keeps the larger of two errors; NaN counts as the largest. This takes the place of an assertion for each value,
- * because ck_assert would write to a file millions of times. */
+/* Stores the larger of two errors in *worst. NaN is larger than any number. The test asserts only the largest error,
+ * because ck_assert writes to a file in each of its millions of calls. */
 static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }
@@ -75,7 +75,7 @@ START_TEST(exact_values) {
     float y[10];
     kernels->exp(y, x, 10);
     ck_assert(y[0] == 1 && y[1] == 1 && y[2] == 0 && isinf(y[3]) && y[3] > 0);
-    ck_assert(isfinite(y[4]) && isinf(y[5]));  /* just below and just above what a float can hold */
+    ck_assert(isfinite(y[4]) && isinf(y[5]));  /* just below and just above the largest float */
     ck_assert(y[6] == 0x1p-149f && y[7] == 0); /* just above and just below half the smallest denormal */
     ck_assert(y[8] == 1 && isnan(y[9]));
     kernels->tanh(y, x, 10);
@@ -136,7 +136,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- rotary tables */
 
-/* Frequencies of rotary positions that transformers 5.17 computes (ROPE_INIT_FUNCTIONS on torch 2, in float32). */
+/* Frequencies of rotary positions, computed by transformers 5.17 (ROPE_INIT_FUNCTIONS with torch 2, in float32). */
 static const struct {
     fr_rope_kind kind;
     double theta;
@@ -176,7 +176,7 @@ START_TEST(published_frequencies) {
 }
 END_TEST
 
-/* The settings are Llama 3.2's: theta 500000, heads of 64, factors 32, 1 and 4, and 8192 positions. */
+/* The settings are those of Llama 3.2: theta 500000, heads of width 64, factors 32, 1 and 4, and 8192 positions. */
 START_TEST(published_scaling) {
     static const float published_llama[] = {
         0x1.000000p+0f,  0x1.53c38cp-1f,  0x1.c2ef78p-2f,  0x1.2b3dc6p-2f,  0x1.8d2760p-3f,  0x1.078d40p-3f,
@@ -194,8 +194,9 @@ START_TEST(published_scaling) {
 }
 END_TEST
 
-/* Settings of YaRN: DeepSeek-V3's; few pairs, all of them on the ramp between fast and slow; a ramp of a single pair;
- * and gpt-oss's, whose ramp bounds are not truncated. */
+/* Settings of YaRN, which has a ramp between pairs that rotate fast and pairs that rotate slowly. The settings are
+ * those of DeepSeek-V3, few pairs that are all on the ramp, a ramp of a single pair, and those of gpt-oss, whose ramp
+ * bounds are not truncated. */
 static const struct {
     size_t pairs;
     double theta, factor, fast, slow, trained;
@@ -253,8 +254,8 @@ START_TEST(published_yarn_scaling) {
 }
 END_TEST
 
-/* The expected values are transformers' attention_factor: once with mscale 1, mscale_all_dim 0.5 and factor 3, once
- * with factor 4 alone. */
+/* The expected values are transformers' attention_factor. The first is for mscale 1, mscale_all_dim 0.5 and factor 3.
+ * The second is for factor 4 alone. */
 START_TEST(published_yarn_magnitudes) {
     double factor = fr_rope_yarn_magnitude(3, 1) / fr_rope_yarn_magnitude(3, 0.5);
     ck_assert_double_eq_tol(factor, 0x1.0d547ba360690p+0, 1e-14);
@@ -279,8 +280,8 @@ START_TEST(frequencies) {
 }
 END_TEST
 
-/* A share of 0.3 of a head of 10 is 3 values, or 1.5 pairs, so one pair is rotated. A share above 1 rotates the whole
- * head. */
+/* A share of 0.3 of a head of width 10 is 3 values, or 1.5 pairs. So one pair is rotated. With a share above 1 the
+ * whole head is rotated. */
 START_TEST(which_pairs_turn) {
     float inverse[5];
     fr_rope_frequencies(FR_ROPE_PROPORTIONAL, 100, 10, 0.3, 2, inverse);
@@ -314,9 +315,9 @@ START_TEST(angles) {
 }
 END_TEST
 
-/* Sums of integers are exact, and so is the factor for blocks of 4^k. So each result must be exactly that of the
- * Hadamard matrix. Its element in row r and column c is -1 to the power of the number of bits that are set in both r
- * and c. */
+/* Sums of integers are exact, and for blocks of 4^k values the transform's factor is exact too. So each result must be
+ * exactly that of the Hadamard matrix. The matrix has -1 to the power of n in row r and column c, where n is the number
+ * of bits that are set in both r and c. */
 START_TEST(hadamard_of_integers) {
     enum { N = 4096 };
     static float x[N], signs[N], y[N];

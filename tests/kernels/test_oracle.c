@@ -1,8 +1,8 @@
-/* Tests the matrix products of every instruction set of this machine against OpenBLAS, over random shapes. Float types
- * may differ by as much as summing in another order does. Block types may differ by the error of rounding a row of
- * activations to 8 bits.
+/* Compares the matrix products of every instruction set of this machine with OpenBLAS, over random shapes. For float
+ * types the results may differ by as much as the order of summing can change them. For block types they may differ by
+ * the error of rounding a row of activations to 8 bits.
  *
- * OpenBLAS serves only as the reference here: forerun itself neither needs it nor links it. */
+ * Only this test uses OpenBLAS. forerun itself neither needs it nor links it. */
 /* suite: needs=openblas */
 #include <cblas.h>
 #include <check.h>
@@ -17,12 +17,13 @@
 
 enum { CASES = 40, ROWS_MAX = 9, FEATURES_MAX = 70, COLS_MAX = 2304, BLOCK = 32 };
 
-#define UNIT 0x1p-24 /* half a unit in the last place of 1 */
+#define UNIT 0x1p-24 /* half of the last place of 1 */
 
 static struct {
     size_t rows, features, cols;
-    float x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX]; /* w: the values that the stored weights decode to */
-    double exact[ROWS_MAX * FEATURES_MAX];                    /* products in double */
+    /* w: the values that the stored weights have when decoded */
+    float x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX];
+    double exact[ROWS_MAX * FEATURES_MAX]; /* products in double */
     float blas[ROWS_MAX * FEATURES_MAX], y[ROWS_MAX * FEATURES_MAX];
     uint8_t stored[FEATURES_MAX * COLS_MAX * sizeof(float)];
     uint8_t packed[(FEATURES_MAX + FR_TILE_FEATURES) * COLS_MAX * 2];
@@ -38,7 +39,7 @@ static void multiply_by_blas(void) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, 0, c.exact, n);
 }
 
-/* Makes random rows and weights of a type, decodes the weights, and computes the products with OpenBLAS. */
+/* Makes random rows, and random weights of a type. Decodes the weights and computes the products with OpenBLAS. */
 static void make_case(fr_dtype type) {
     size_t block = fr_dtype_block(type), row_bytes;
     c.rows = 1 + fr_random_below(ROWS_MAX);
@@ -66,8 +67,8 @@ static void make_case(fr_dtype type) {
     multiply_by_blas();
 }
 
-/* Returns the sum of |w| * |x| over the columns. If bounds are given, one for each block of columns, they take the
- * place of |x|. */
+/* Returns the sum of |w| * |x| over the columns. If `bounds` is given, it has a bound for each block of columns, which
+ * replaces |x|. */
 static double magnitude(size_t r, size_t o, const fr_qblock *bounds) {
     double sum = 0;
     for (size_t i = 0; i < c.cols; i++)
@@ -83,9 +84,9 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
                   fr_dtype_name(type), c.rows, c.features, c.cols, r, o, y, exact);
 }
 
-/* A sum with n roundings is off by at most n units of the sum of magnitudes. Our kernels round cols / 16 times for
- * each of 16 partial sums, and again when a tree adds the partial sums. OpenBLAS's float32 product may round at every
- * column; its double-precision product is practically exact. */
+/* A sum with n roundings has an error of at most n units of the sum of magnitudes. forerun's kernels round cols / 16
+ * times in each of 16 partial sums, and again when they add the partial sums in a tree. OpenBLAS's float32 product may
+ * round at every column. Its product in double precision is practically exact. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored, fr_dtype_row_bytes(type, c.cols),
@@ -99,8 +100,8 @@ static void check_float(const fr_kernels *kernels, fr_dtype type) {
         }
 }
 
-/* Each value of a row is quantized, so it is off by at most half its block's step d. The roundings of the sums are a
- * thousandth of that. */
+/* Each value of a row is quantized, so its error is at most half of d, the step of its block. The roundings of the sums
+ * are a thousandth of this error. */
 static void check_blocks(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     size_t row_bytes = fr_dtype_row_bytes(type, c.cols), blocks = c.cols / BLOCK;

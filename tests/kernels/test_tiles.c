@@ -1,4 +1,4 @@
-/* Tests the emulation of AMX's instructions (tests/emulated) against what Intel's manual says of them: sums that wrap
+/* Tests the emulation of AMX's instructions (tests/emulated). It must do what Intel's manual says about sums that wrap
  * around, signed and unsigned bytes, and tiles that are smaller than their registers. */
 /* suite: links=tiles native no-valgrind */
 #include <check.h>
@@ -13,7 +13,7 @@
 
 enum { ROWS = 16, BYTES = 64, SUMS = 0, LEFT = 4, RIGHT = 6 };
 
-/* The sizes of a product: the left tile has m rows, the right tile has k rows, and the sums have n columns. */
+/* The sizes of a product: the left tile has m rows, the right tile has k rows, and the tile of sums has n columns. */
 typedef struct product {
     unsigned m, k, n;
 } product;
@@ -31,8 +31,9 @@ static void fill(uint8_t *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)fr_random_bits();
 }
 
-/* The manual's sums are those of a product of matrices. The left matrix is the left tile, m x 4k. The right matrix is
- * 4k x n: its element (4r + i, c) is byte 4c + i of row r of the right tile. */
+/* By the manual, the sums are those of a product of two matrices. The left matrix is the left tile, with m rows and 4k
+ * columns. The right matrix has 4k rows and n columns. Its element in row 4r + i and column c is byte 4c + i of row r
+ * of the right tile. */
 static void check_product(product of, bool right_signed) {
     uint8_t left[ROWS * BYTES], right[ROWS * BYTES];
     int32_t sums[ROWS * BYTES / 4], got[ROWS * BYTES / 4], untouched = -7;
@@ -72,7 +73,7 @@ START_TEST(products_are_those_of_matrices) {
 }
 END_TEST
 
-/* The largest sums: 64 products of -128 and -128, of 127 and -128, and of -128 and 255. */
+/* The largest possible sums: 64 products of -128 and -128, of 127 and -128, or of -128 and 255. */
 START_TEST(bytes_have_their_signs) {
     uint8_t left[ROWS * BYTES], right[ROWS * BYTES];
     int32_t got[ROWS * BYTES / 4];
@@ -91,7 +92,8 @@ START_TEST(bytes_have_their_signs) {
 }
 END_TEST
 
-/* The part of a tile that is not loaded becomes zero. A tile that is configured anew becomes zero as a whole. */
+/* If a tile is loaded only in part, the rest of it becomes zero. If a tile is configured again, all of it becomes
+ * zero. */
 START_TEST(loads_and_configurations_leave_zeros) {
     uint8_t ones[ROWS * BYTES], got[ROWS * BYTES];
     memset(ones, 1, sizeof ones);
@@ -100,7 +102,8 @@ START_TEST(loads_and_configurations_leave_zeros) {
     configure((product){16, 16, 16});
     fr_emulated_tilestored(SUMS, got, BYTES);
     for (size_t i = 0; i < sizeof got; i++) ck_assert_int_eq(got[i], 0);
-    fr_emulated_tileloadd(SUMS, ones + sizeof ones - BYTES, -BYTES); /* rows from the last to the first */
+    /* the rows are loaded from the last to the first */
+    fr_emulated_tileloadd(SUMS, ones + sizeof ones - BYTES, -BYTES);
     fr_emulated_tilestored(SUMS, got, BYTES);
     ck_assert_mem_eq(got, ones, sizeof got);
 }

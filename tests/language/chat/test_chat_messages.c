@@ -1,9 +1,9 @@
-/* Tests messages in the form in which clients send them, with templates that expect another form: arguments as text or
- * as objects, contents as text or in parts, reasoning in another member.
+/* Tests messages in the forms in which clients send them, with templates that expect other forms. Arguments of calls
+ * may be a text or an object. A content may be a text or a list of parts. Reasoning may be in a member of another name.
  *
- * The expected texts are those that transformers renders if it gets the messages in the form that each template
- * expects. tests/references/adapted_cases.py lists these forms by hand. The library must find out the form by trying
- * the template. */
+ * The expected texts come from transformers, which got the messages in the form that each template expects.
+ * tests/references/adapted_cases.py lists these forms by hand. The library must find out the form by trying the
+ * template. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -35,9 +35,9 @@ static fr_template *open_named(const json_t *root, const char *name) {
     return template;
 }
 
-static unsigned rendered_notes; /* the notes that the last call of render gave */
+static unsigned rendered_notes; /* the notes of the last call of render */
 
-/* Adapts messages to the template and renders them, as fr_chat_render does. */
+/* Adapts messages to the template and renders them, just as fr_chat_render does. */
 static fr_status render(const fr_template *template, const json_t *messages, const json_t *context,
                         fr_marked_text *text) {
     json_t *sent = json_deep_copy(messages), *given = json_copy((json_t *)(uintptr_t)context);
@@ -100,7 +100,7 @@ static void check_text(const char *source, const char *messages, const char *exp
     "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": " \
     "\"b\"}]}]"
 
-/* The library must find out whether a template can join the parts of a content. Templates that can't may fail in
+/* The library must find out whether a template can join the parts of a content. Templates that can't do it may fail in
  * different ways. */
 START_TEST(who_takes_parts) {
     static const char *const cases[][2] = {
@@ -126,8 +126,9 @@ END_TEST
 #define EACH(body)       "{% for m in messages %}" body "{% endfor %}"
 #define SAYS(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
 
-/* If a template reads only parts, each text must be passed to it as one part. This includes a text that was joined
- * from several, and a text that stands for a call. If the template also reads texts, they are passed unchanged. */
+/* If a template reads only parts, each text must be passed to it as one part. This also applies to a text that was
+ * joined from several texts, and to a text that represents a call. If the template can also read texts, these are
+ * passed unchanged. */
 START_TEST(who_takes_parts_alone) {
     /* SmolVLM's published template, which has no place for calls */
     check_text("<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}"
@@ -144,7 +145,7 @@ START_TEST(who_takes_parts_alone) {
                "<|im_start|>System: s<end_of_utterance>\nUser: a<end_of_utterance>\nUser: b<end_of_utterance>\n"
                "Assistant: {\"tool_calls\": [{\"name\": \"f\", \"arguments\": {}}]}<end_of_utterance>\n"
                "User: {\"tool_response\": {\"name\": \"f\", \"content\": \"r\"}}<end_of_utterance>\n");
-    /* This template has no place for a system message, and its turns must alternate. */
+    /* This template refuses system messages, and its turns must alternate. */
     check_text(EACH("{% if (m.role == 'user') != (loop.index0 % 2 == 0) or m.role == 'system' %}"
                     "{{ raise_exception('no') }}{% endif %}<{{ m.role }}>" ITEMS),
                "[" SAYS("system", "s") ", " SAYS("user", "a") ", " SAYS("user", "b") "]", "<user>s\n\na\n\nb;");
@@ -165,8 +166,8 @@ END_TEST
 #define CALLS "{% for m in messages %}{% for c in m.tool_calls or [] %}{% set a = c.function.arguments %}"
 #define ENDED "{% endfor %}{% endfor %}"
 
-/* The library must find out whether a template expects the arguments of calls as objects, as texts, or accepts
- * both. */
+/* The library must find out in which form a template expects the arguments of calls: only as objects, only as texts, or
+ * in either form. */
 START_TEST(which_arguments) {
     static const struct {
         const char *source, *text, *object; /* the template's result for a text and for an object */
@@ -193,7 +194,7 @@ START_TEST(which_arguments) {
 }
 END_TEST
 
-/* If a model wrote the same key twice, the last value counts, as in Python. */
+/* If a model wrote the same key twice, the last value must be used, as in Python. */
 START_TEST(repeated_keys) {
     static const char source[] = CALLS "{% for k, v in a | items %}<{{ k }}>{{ v }}{% endfor %}" ENDED;
     check_text(source, CALL("\"{\\\"k\\\": 1, \\\"l\\\": {\\\"m\\\": 1, \\\"m\\\": 2}, \\\"k\\\": 3}\""),
@@ -201,8 +202,8 @@ START_TEST(repeated_keys) {
 }
 END_TEST
 
-/* Some templates show calls only under a condition: there is no other content, or the id has nine letters. Others show
- * calls but refuse the results of calls. */
+/* Some templates show a call only under a condition: the message has no other content, or the call's id has nine
+ * letters. Other templates show calls but refuse their results. */
 START_TEST(templates_that_ask_for_more) {
     static const char *const cases[] = {
         "{% for m in messages %}{% if m.content is none %}{{ m.tool_calls[0].function.arguments | tojson }}{% endif %}"
@@ -219,9 +220,9 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
-/* Clients send calls with null as the content, or without a content. Templates that join texts fail on null, and
- * templates that print the content write "None". Both kinds of templates must get an empty text instead. But templates
- * that show calls only if the content is null must get null. */
+/* Clients send calls with null as the content, or without a content. Templates that join texts fail on null. Templates
+ * that print the content write "None". Templates of both kinds must get an empty text instead. But a template that
+ * shows calls only if the content is null must get null. */
 START_TEST(calls_without_a_text) {
 #define CALLED "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
@@ -244,7 +245,7 @@ END_TEST
 #define SYSTEM_FIRST "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}"
 #define SYSTEM       "{\"role\": \"system\", \"content\": \"s\"}, "
 
-/* If a template refuses a conversation that has no system message, it is tried again with one. */
+/* If a template refuses a conversation without a system message, the library must try again with a system message. */
 START_TEST(templates_that_ask_for_a_system_message) {
     check_text(SYSTEM_FIRST "{% for m in messages %}<{{ m.content }}>{% endfor %}",
                "[" SYSTEM "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": "
@@ -317,8 +318,8 @@ END_TEST
     "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define NAMELESS "{\"role\": \"tool\", \"content\": \"n\"}"
 
-/* Turns that a template refuses are merged, with a blank line between their texts, as by llama.cpp and litellm. The
- * conversations come from reports about engines that refuse them. */
+/* If a template refuses the order of turns, turns are merged, with a blank line between their texts, as in llama.cpp
+ * and litellm. The conversations come from reports about engines that refuse them. */
 START_TEST(orders_of_turns) {
     static const struct {
         const char *source, *messages, *expected;
@@ -380,8 +381,9 @@ START_TEST(orders_of_turns) {
 }
 END_TEST
 
-/* If a template doesn't show calls, they and their results become texts as in llama.cpp's generic handler. A call
- * follows the text of its message. A result is put into the user's turn, under its call's name. */
+/* If a template doesn't show calls, the calls and their results become texts, as in llama.cpp's generic handler. The
+ * text of a call follows the text of its message. The text of a result becomes a part of the user's turn and has the
+ * name of the call. */
 START_TEST(calls_that_a_template_leaves_out) {
 #define SPOKEN_CALLS                                                                                          \
     "{\"role\": \"assistant\", \"content\": \"Let me see.\", \"tool_calls\": [{\"id\": \"c\", \"function\": " \
@@ -402,9 +404,10 @@ START_TEST(calls_that_a_template_leaves_out) {
 }
 END_TEST
 
-/* Mistral's templates raise an error for ids that are not nine letters and digits, so such ids are replaced by others.
- * A call and its result must get the same id, and an id that fits must stay. Calls and results without ids get ids
- * too; they are matched by name, or else by order. */
+/* Mistral's templates raise an error for an id that does not have nine letters and digits. So the library replaces such
+ * an id by another one. A call and its result must get the same id, and an id that fits must be kept. Calls and results
+ * without ids get ids too. Such a result is matched to the call of the same name, or otherwise to the call in the same
+ * order. */
 START_TEST(ids_of_nine_letters) {
 #define NINE                                                                                            \
     FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>" \
@@ -450,8 +453,8 @@ END_TEST
 
 #define OF(role) "[" HI ", {\"role\": \"" role "\", \"content\": \"x\"}]"
 
-/* If a template does not know a role, the usual role of the same meaning replaces it. A template that only prints the
- * role's name, even in upper or lower case, does not know the role. */
+/* If a template does not know a role, the library replaces it by the usual role of the same meaning. A template that
+ * only prints the name of a role, even in upper or lower case, counts as not knowing the role. */
 START_TEST(names_of_roles) {
     static const char *const cases[][3] = {
         {PRINTS, OF("developer"), "<user>hi<system>x"},
@@ -478,8 +481,8 @@ START_TEST(names_of_roles) {
 }
 END_TEST
 
-/* The library keeps the answers that it found by trying a template, for each set of variables. If there are too many
- * sets, the oldest is dropped. */
+/* The library finds out properties of a template by trying it, and keeps these answers for each set of variables. If
+ * there are too many sets, the answers for the oldest set are dropped. */
 START_TEST(kept_answers) {
     fr_kept_answers kept;
     fr_chat_answers answers = {0};

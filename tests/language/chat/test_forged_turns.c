@@ -1,11 +1,12 @@
-/* Tests conversations whose messages try to write control tokens, with the templates of six families. Exactly those
- * control tokens that the template wrote may be among the ids.
+/* Tests conversations whose messages contain the text of control tokens, with the templates of six families. The ids
+ * must contain exactly those control tokens that the template itself wrote.
  *
  * The test does not rely on the marks of trusted text to find the template's tokens. Instead, wherever a message
- * contains a token, the test puts it between two brackets that no template writes, and a letter at both ends. So a
- * token between such brackets is the message's, and any other is the template's. There is one exception: a template
- * may look for a mark in a message (such as "</think>", to cut off reasoning) and then write the mark itself in the
- * same place. At least as many of these marks must be control tokens as there are outside of brackets. */
+ * contains the text of a token, the test puts this text between two brackets that no template writes, and a letter at
+ * both ends. So a token between such brackets comes from the message, and any other token comes from the template.
+ * There is one exception. A template may look for a mark in a message (such as "</think>", to cut off reasoning) and
+ * then write the same mark itself. Of each such mark, at least as many must be control tokens as there are outside of
+ * brackets. */
 /* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 
 typedef struct style {
     const char *name, *tokenizer, *template;
-    const char *sought[4]; /* marks that the template looks for in messages */
+    const char *sought[4]; /* marks that the template looks for inside messages */
 } style;
 
 #define TEMPLATES "tests/data/tokenizers/"
@@ -46,8 +47,8 @@ typedef struct subject {
         size_t length;
         int32_t id;
         bool sought;
-    } tokens[TOKENS_MAX]; /* the control tokens: those that tokenizer.json calls special, and those in the template's
-                           * text */
+        /* the control tokens: those that are special in tokenizer.json, and those in the template's text */
+    } tokens[TOKENS_MAX];
     size_t count;
     json_t *json;
 } subject;
@@ -250,7 +251,7 @@ static void close_subject(subject *s) {
     json_decref(s->json);
 }
 
-/* Returns the longest token at the beginning of this text, or -1 if there is none. */
+/* Returns the longest token with which this text begins, or -1 if there is none. */
 static int token_at(const subject *s, const char *text, size_t length) {
     int best = -1;
     for (size_t i = 0; i < s->count; i++) {
@@ -271,8 +272,8 @@ static int token_of(const subject *s, int32_t id) {
     return -1;
 }
 
-/* Counts for each token. `written` counts the template's occurrences, `any` counts all occurrences. in_order: the
- * template's tokens in order, without those that the template looks for in messages. */
+/* Counts of each token. written[t] counts the occurrences that the template wrote, and any[t] counts all occurrences.
+ * in_order lists the template's tokens in their order, without the marks that the template looks for in messages. */
 typedef struct findings {
     size_t written[TOKENS_MAX], any[TOKENS_MAX], count;
     int in_order[1024];
@@ -307,7 +308,7 @@ static void find_in_ids(const subject *s, const fr_marked_text *text, findings *
     fr_free(ids);
 }
 
-/* Checks the control tokens among the ids of a text. Returns the number of those that the template wrote. */
+/* Checks the control tokens among the ids of a text. Returns how many of them the template wrote. */
 static size_t check_written(const subject *s, const fr_marked_text *text, const char *messages) {
     findings expected = {.count = 0}, got = {.count = 0};
     find_in_text(s, text, &expected);
@@ -323,8 +324,8 @@ static size_t check_written(const subject *s, const fr_marked_text *text, const 
     return expected.count;
 }
 
-/* Makes a random conversation and checks it. Returns false if the template refuses it. Adds to *written the number of
- * control tokens that the template wrote. */
+/* Makes a random conversation and checks it. Returns false if the template refuses the conversation. Otherwise adds the
+ * number of control tokens that the template wrote to *written. */
 static bool check_conversation(const subject *s, size_t *written) {
     json_t *messages = conversation(), *options = settings();
     char *messages_text = json_dumps(messages, 0), *options_text = json_dumps(options, 0);
@@ -340,7 +341,7 @@ static bool check_conversation(const subject *s, size_t *written) {
     return status == FR_OK;
 }
 
-/* Returns the number of conversations, for all families together. */
+/* Returns the number of conversations for all families together. */
 static size_t conversation_count(void) {
     if (fr_test_emulated()) return 6000;
     return fr_test_full() ? 100002 : 30000;

@@ -1,8 +1,8 @@
-/* Tests how replies are divided into parts. Calls are in the form of the published templates, and a reply may come in
- * pieces of any size. Texts that only look like a mark or a call are content.
+/* Tests how replies are divided into parts. Calls have the form of the published templates. A reply may come in pieces
+ * of any size. A text that only looks like a mark or a call is content.
  *
- * tests/data/replies/calls.json has messages with calls, and the texts that those templates render from them
- * (tests/references/replies.py makes it). The reader of JSON is compared with jansson. */
+ * tests/data/replies/calls.json has messages with calls, and the texts that the published templates make of them
+ * (tests/references/replies.py makes this file). The reader of JSON is compared with jansson. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ static size_t draw(size_t limit) {
 
 /* ---------------------------------------------------------------------------------------------------------- replies */
 
-/* Collects the parts of a reply as one text: for each part a letter for its kind, its text, and a NUL between parts.
- * Pieces of the same part are joined. */
+/* Collects the parts of a reply in one text. For each part it has a letter for the part's kind and the part's text. A
+ * NUL separates two parts. Pieces of the same part are joined. */
 typedef struct part_log {
     fr_text_buffer text;
     int last;
@@ -54,7 +54,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (length > l->most) l->most = length;
 }
 
-/* Returns the call format of a template, given by its path in tests/data. */
+/* Returns the call format of a template. `name` is the template's path in tests/data. */
 static fr_reply_format format_in(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tests/data/%s", name);
@@ -65,8 +65,8 @@ static fr_reply_format format_in(const char *name) {
     return format;
 }
 
-/* Returns the call format of the template with this name. If `style` begins with "=", the rest of it is the template's
- * text. */
+/* Returns the call format of the template with this name. If `style` begins with "=", the rest of `style` is the
+ * template's text instead. */
 static fr_reply_format format_of(const char *style) {
     char name[128];
     if (*style == '=') return fr_reply_format_of(style + 1, strlen(style + 1), NULL);
@@ -79,10 +79,10 @@ typedef struct run {
     const char *prompt;
     json_t *tools;
     bool whole, cut;
-    size_t piece; /* the most bytes in a piece of the reply; 0: the reply is one piece */
+    size_t piece; /* greatest number of bytes in a piece; 0: the reply is one piece */
 } run;
 
-/* Reads a reply and returns its parts. *message becomes the message as JSON. */
+/* Reads a reply and returns its parts. Sets *message to the whole message as JSON. */
 static part_log read_reply(const run *how, const char *reply, size_t length, json_t **message) {
     part_log l = {.last = -1};
     fr_reply_reader *reader;
@@ -182,7 +182,7 @@ static const char *const styles[] = {
     "gemma4", "glm",           "qwen3.5", "qwen3", "deepseek-v3", "llama3-tools", "kimi",      "minimax", SEED,
     MISTRAL,  "mistral-tools", LFM,       OLMO,    "granite",     "command-r",    "phi4-mini", GLM_4};
 
-/* Random replies are made of these: whole marks, parts of marks, and texts that occur in calls. */
+/* Random replies consist of these texts: whole marks, parts of marks, and texts that occur in calls. */
 static const char *const scraps[] = {"<think>",
                                      "</think>",
                                      "<|channel>",
@@ -292,7 +292,7 @@ static size_t draw_reply(const char *begin, char *reply, size_t room) {
     return length;
 }
 
-/* Returns the reply's content, or NULL if the reply also has other parts. */
+/* Returns the reply's content. Returns NULL if the reply also has other parts. */
 static const char *only_content(const part_log *l, size_t *length) {
     *length = l->text.length > 0 ? l->text.length - 1 : 0;
     if (l->last < 0) return "";
@@ -300,7 +300,8 @@ static const char *only_content(const part_log *l, size_t *length) {
     return only ? l->text.bytes + 1 : NULL;
 }
 
-/* Each reply is cut off after every byte. Either the complete call is given, or all bytes are content. */
+/* Each reply is cut off after every byte. In each case the reader must give either the complete call, or all bytes as
+ * content. */
 START_TEST(any_end) {
     json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
     for (size_t i = 0; i < json_array_size(cases); i++) {
@@ -311,7 +312,7 @@ START_TEST(any_end) {
         fr_reply_format format = format_in(text_at(item, "template"));
         run how = {.format = &format, .tools = json_object_get(root, "tools")};
         const char *reply = text_at(item, "reply");
-        const char *after = strstr(reply, "</think>"); /* skips reasoning, which is not part of the content */
+        const char *after = strstr(reply, "</think>"); /* skips the reasoning, since it is not part of the content */
         if (after) reply = after + strlen("</think>");
         while (*reply == '\n') reply++;
         for (size_t length = 0; length <= strlen(reply); length++) {
@@ -338,8 +339,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- examples */
 
-/* Checks the parts of a reply. expected: the letters and texts of a part_log, with '|' instead of NULs and without the
- * ids of calls. */
+/* Checks the parts of a reply. `expected` has the form of a part_log, but with '|' instead of NULs, and without the ids
+ * of calls. */
 static void check_run(const char *style, const char *prompt, bool whole, bool cut, const char *reply,
                       const char *expected) {
     static const char tools[] =
@@ -468,8 +469,8 @@ END_TEST
 #define WITHIN(name)     "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"parameters\": {\"n\": 1}}}"
 #define ONE              "nnow|a{\"n\": 1}|e"
 
-/* These calls have mistakes that real models make. Public parsers for these models read them as calls, and so must
- * ours. */
+/* These calls have mistakes that real models make. Public parsers of these models' replies read them as calls, so
+ * forerun must read them as calls too. */
 static const struct {
     const char *style, *reply, *parts;
 } near_misses[] = {
@@ -521,8 +522,8 @@ static const struct {
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n<tool_call>{\"name\": \"now\", \"arguments\": {}}",
      "nnow|a{}|e|nnow|a{}|e"},
 
-    /* A call is in reasoning. If the reasoning never ends, the call counts. If it ends, everything in it is
-     * reasoning. */
+    /* A call is inside the reasoning. If the reasoning never ends, the call is read as a call. If the reasoning ends,
+     * everything in it is reasoning. */
     {"qwen3.5", "<think>\nlook\n<tool_call>\n" FUNCTION "\n</tool_call>", "rlook|nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "<think>\nlook\n" FUNCTION, "rlook|nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "<think>\nI could <tool_call>\n" FUNCTION "\n</tool_call>\nbut\n</think>\n\ndone",
@@ -538,7 +539,7 @@ static const struct {
      "rlook<|tool_call>call:now{}<tool_call|> no|chi"},
     {"deepseek-v3", "<think>look\n" DEEPSEEK "{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "rlook|nnow|a{}|e"},
 
-    /* Values are in the form of Python. */
+    /* The values are written as in Python. */
     {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, (1)]\n</parameter>\n"),
      "nnow|a{\"list\":\"['x', \\\"it's\\\", True, None, (1)]\"}|e"},
     {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, 1.5,]\n</parameter>\n"),
@@ -570,7 +571,7 @@ static const struct {
     {LFM, "<|tool_call_start|>[now(n=<|tool_call_end|>", NULL},
     {"kimi", KIMI("functions.now:0", "{\"n\": 1"), "nnow|a{\"n\": 1}|e"},
 
-    /* The reply is cut off within a mark. */
+    /* The reply is cut off inside a mark. */
     {SEED, "<seed:tool_call>\n<function=now>\n</function>\n</seed:too", "nnow|a{}|e"},
     {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", "{\"n\": 1}") "<|tool_calls_sec",
      "nnow|a{\"n\": 1}|e"},
@@ -583,7 +584,7 @@ static const struct {
     {"kimi", "functions.then:0<|tool_call_argument_begin|>{}<|tool_call_end|>", NULL},
     {"kimi", "for now:0", NULL},
 
-    /* The function has no parameters, and there is nothing in the place of the arguments. */
+    /* The function has no parameters, and the call has nothing where its arguments should be. */
     {"kimi", KIMI("functions.now:0", ""), "nnow|a{}|e"},
     {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", " \n") KIMI("functions.now:1", "{}"),
      "nnow|a{}|e|nnow|a{}|e"},
@@ -601,7 +602,7 @@ static const struct {
     {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \" \\n\"}</tool_call>", "nnow|a{}|e"},
     {"llama3-tools", "{\"name\": \"now\", \"parameters\": \"\"}", "nnow|a{}|e"},
 
-    /* Between the marks of one call there are several objects, a list, or a code fence. */
+    /* Inside the marks of one call there are several objects, a list, or a code fence. */
     {"qwen3", "<tool_call>\n" OF_NOW "\n" OF_NOW "\n</tool_call>", ONE "|" ONE},
     {"qwen3", "<tool_call>\n" OF_NOW ",\n" OF_NOW "; " OF_NOW "\n</tool_call>\n<tool_call>" OF_NOW "</tool_call> so",
      ONE "|" ONE "|" ONE "|" ONE "|c so"},
@@ -635,7 +636,7 @@ static const struct {
     {"llama3-tools", WITHIN("now") "; " WITHIN("now"), ONE "|" ONE},
     {"llama3-tools", WITHIN("then"), NULL},
 
-    /* There are several calls of Llama's form, or white space before the first. */
+    /* There are several calls in Llama's form, or there is white space before the first call. */
     {"llama3-tools", "[" LLAMA ", " LLAMA "]", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "; " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "\n" LLAMA ";" LLAMA "\n", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
@@ -646,7 +647,7 @@ static const struct {
     {"llama3-tools", LLAMA "; {\"name\": \"then\"}", "nnow|a{\"n\": 1}|e|c; {\"name\": \"then\"}"},
     {"llama3-tools", " hi", "c hi"},
 
-    /* Strings contain control characters, or backslashes that begin no escape sequence. */
+    /* Strings contain control characters, or backslashes that are not part of an escape sequence. */
     {"llama3-tools", "{\"name\": \"now\", \"parameters\": {\"s\": \"a\n\tb\x01 C:\\dir\\users \\u12 \\\"\\\\\"}}",
      "nnow|a{\"s\": \"a\\n\\tb\\u0001 C:\\\\dir\\\\users \\\\u12 \\\"\\\\\"}|e"},
     {"deepseek-v3", DEEPSEEK "{\"s\": \"a\nb \\d \\u00e4\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
@@ -672,8 +673,8 @@ END_TEST
 #define ACTION(id)        "{\"tool_call_id\": \"" id "\", \"tool_name\": \"now\", \"parameters\": {\"n\": 1}}"
 #define PYTHON            "nnow|a{\"n\":1}|e"
 
-/* Replies in the formats of model cards and of the models' own templates, then ones in similar formats, and texts that
- * are not calls. */
+/* First come replies in the formats of model cards and of the models' own templates. Then come replies in similar
+ * formats, and texts that are not calls. */
 static const struct {
     const char *style, *reply, *parts;
 } families[] = {
@@ -882,10 +883,11 @@ START_TEST(families_by_tokens) {
 }
 END_TEST
 
-/* These replies reached their limit of tokens within a call. The arguments that came are given, as by llama-server,
- * whether calls are given completely or in pieces. A text that might still turn out not to be a call is content. */
+/* These replies reached their limit of tokens inside a call. As in llama-server, the reader gives the arguments that
+ * have come so far, whether it gives calls as a whole or in pieces. A text that might still turn out to be something
+ * else than a call is content. */
 static const struct {
-    const char *style, *reply, *parts; /* parts NULL: the whole reply is content */
+    const char *style, *reply, *parts; /* if parts is NULL, the whole reply is content */
 } cut_replies[] = {
     {"qwen3", "So.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\": \"a b", "cSo.|nnow|a{\"s\": \"a b|e"},
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\": \"a <", "nnow|a{\"s\": \"a <|e"},
@@ -939,8 +941,8 @@ START_TEST(calls_that_are_cut_off) {
 }
 END_TEST
 
-/* If a model writes the same argument twice, the last value counts, and the complete arguments contain only that
- * one. */
+/* If a model writes the same argument twice, the last value is used. The complete arguments must contain only this
+ * value. */
 START_TEST(arguments_once) {
     static const char *const cases[][3] = {
         {"qwen3.5",
@@ -962,8 +964,8 @@ START_TEST(arguments_once) {
 }
 END_TEST
 
-/* Messages of gpt-oss are in channels, and each begins with a header. The first message's header begins in the
- * prompt. */
+/* gpt-oss writes its messages to channels, and each message begins with a header. The first message's header begins in
+ * the prompt. */
 #define ANALYSIS  "<|channel|>analysis<|message|>"
 #define FINAL     "<|start|>assistant<|channel|>final<|message|>"
 #define TO_NOW    "<|channel|>commentary to=functions.now <|constrain|>json<|message|>"
@@ -987,7 +989,7 @@ static const struct {
     {ASSISTANT, ANALYSIS "a <|channel|> b<|end|>" FINAL "c<|constrain|>d", "ra <|channel|> b|cc<|constrain|>d"},
     {ASSISTANT ANALYSIS, "a<|end|>" FINAL "hi", "ra|chi"},
     {ASSISTANT "<|channel|>final<|message|>", "hi<|return|>", "chi"},
-    /* A type follows the tool's name, directly or after white space of Unicode. */
+    /* A type follows the tool's name, directly or after Unicode white space. */
     {ASSISTANT, "<|channel|>commentary to=functions.nowjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary to=functions.now\u202fjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary\u00a0to=functions.now\u00a0<|constrain|>json<|message|>{}<|call|>",
@@ -997,12 +999,12 @@ static const struct {
     {ASSISTANT, "<|channel|>commentary to=now code<|message|>{\"s\": \"a\n\\d\"}<|call|>",
      "nnow|a{\"s\": \"a\\n\\\\d\"}|e"},
     {ASSISTANT, "<|channel|>analysis\u202f<|message|>a<|end|>", "ra"},
-    /* The call is within reasoning that never ends. */
+    /* The call is inside reasoning that never ends. */
     {ASSISTANT, ANALYSIS "look\n" TO_NOW "{\"n\": 1<|call|>", "rlook|nnow|a{\"n\": 1}|e"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.then<|message|>{}<|end|>",
      "ra<|channel|>commentary to=functions.then<|message|>{}"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.now", "ra<|channel|>commentary to=functions.now"},
-    /* The arguments are not an object, or are incomplete, so the call's text is content. */
+    /* The arguments are not an object or are incomplete, so the text of the call is content. */
     {ASSISTANT, TO_NOW "now<|call|>", "nnow|v|c" TO_NOW "now"},
     {ASSISTANT, TO_NOW "{\"n\": 1", "nnow|a{\"n\": 1|v|c" TO_NOW "{\"n\": 1"},
     {ASSISTANT, "<|channel|>commentary to=functions.<|message|>{}<|call|>", "c{}"},
@@ -1013,8 +1015,8 @@ START_TEST(messages_in_channels) {
 }
 END_TEST
 
-/* Replies are made of marks, parts of marks and texts in random order. The pieces in which a reply comes must not
- * change its parts. A call must be given completely or not at all. */
+/* A reply consists of marks, parts of marks and texts in random order. The parts of a reply must not depend on the
+ * pieces in which it comes. A call must be given completely or not at all. */
 START_TEST(any_messages) {
     static const char *const pieces[] = {"<|start|>",
                                          "assistant",
@@ -1071,8 +1073,8 @@ START_TEST(any_messages) {
 }
 END_TEST
 
-/* Half of a surrogate pair is not a character. It is replaced, because otherwise neither the caller nor the next
- * turn's template could read the arguments. */
+/* Half of a surrogate pair is not a character. It must be replaced, because otherwise neither the caller nor the
+ * template of the next turn could read the arguments. */
 START_TEST(half_pairs) {
     check_parts("qwen3", "", false, "<tool_call>{\"arguments\": {\"s\": \"\\ud83d\"}, \"name\": \"now\"}</tool_call>",
                 "nnow|a{\"s\": \"\\ufffd\"}|e");
@@ -1103,7 +1105,7 @@ START_TEST(own_id) {
 }
 END_TEST
 
-/* Line breaks before the reasoning are a part of its mark, with or without tools. */
+/* Line breaks before the reasoning belong to its mark, with or without tools. */
 START_TEST(lines_without_tools) {
     fr_reply_format format = format_of("qwen3");
     run how = {.format = &format, .piece = 1};
@@ -1207,8 +1209,8 @@ START_TEST(no_calls) {
 }
 END_TEST
 
-/* A call may be announced while the model is still writing it. If the text turns out not to be a call, the call is
- * withdrawn. */
+/* The reader may announce a call while the model is still writing it. If the text turns out not to be a call, the
+ * reader withdraws the call. */
 START_TEST(void_calls) {
     check_parts("qwen3", "", false, "a\n<tool_call>{\"name\": \"now\", \"arguments\": {\"n\": 1]}",
                 "ca|nnow|a{\"n\": 1|v|c\n"
@@ -1218,7 +1220,7 @@ START_TEST(void_calls) {
 }
 END_TEST
 
-/* A mark must be the tokenizer's control token. Text that spells it is not a mark. */
+/* A mark must be a control token of the tokenizer. Ordinary tokens with the same text are not a mark. */
 START_TEST(control_tokens) {
     fr_reply_format format = format_of("qwen3");
     static const char call[] = "{\"name\": \"now\", \"arguments\": {\"s\": \"</tool_call>\"}}";
@@ -1331,8 +1333,8 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* Small and quantized models write Gemma 4's calls with plain quotes around strings and keys, alone or mixed with
- * Gemma's own. */
+/* Small and quantized models write Gemma 4's calls with plain quotes around strings and keys. They may also mix plain
+ * quotes with Gemma's own. */
 START_TEST(plain_quotes) {
     static const char *const cases[][2] = {
         {"s:\"Bern\"", "{\"s\":\"Bern\"}"},
@@ -1367,7 +1369,7 @@ START_TEST(plain_quotes) {
 }
 END_TEST
 
-/* A text with plain quotes that is not a valid call is content, byte for byte. */
+/* If a text has plain quotes but is not a valid call, all of its bytes are content. */
 START_TEST(plain_quotes_gone_wrong) {
     static const char *const cases[] = {"s:\"Bern",  "s:\"a\"b\"", "\"s\"",         "\"s\"1:2", "\"s:1",
                                         "\"\\n\":1", "s:1\"",      "\"s\":\"a\" 1", "s\"t\":1"};
@@ -1380,8 +1382,8 @@ START_TEST(plain_quotes_gone_wrong) {
 }
 END_TEST
 
-/* schema: the schema of a parameter "n". beside: further members of the schema that "n" belongs to, beside
- * "properties". types: the types that "n" may then have. */
+/* `schema` is the schema of a parameter "n". The schema that contains "n" has the member "properties" and the members
+ * `beside`. `types` is the set of types that "n" may have then. */
 static const struct {
     const char *schema, *beside;
     fr_value_types types;
@@ -1405,7 +1407,7 @@ static const struct {
     {"{\"enum\": [\"5\", null]}", "\"x\": 1", FR_VALUE_STRING | FR_VALUE_NULL},
     {"{\"enum\": []}", "\"x\": 1", 0},
     {"{\"type\": [\"string\", \"integer\"], \"enum\": [\"5\", \"6\"]}", "\"x\": 1", FR_VALUE_STRING},
-    {"{\"type\": \"string\", \"enum\": [5]}", "\"x\": 1", FR_VALUE_STRING}, /* the type counts, not the listed value */
+    {"{\"type\": \"string\", \"enum\": [5]}", "\"x\": 1", FR_VALUE_STRING}, /* the type decides, not the listed value */
     {"{\"allOf\": [{\"type\": \"string\"}]}", "\"x\": 1", FR_VALUE_STRING},
     {"{\"allOf\": [{\"$ref\": \"#/$defs/N\"}], \"default\": 1}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
      FR_VALUE_STRING},
@@ -1419,7 +1421,7 @@ static const struct {
     {"{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}], \"const\": \"5\"}", "\"x\": 1", FR_VALUE_STRING},
     {"{\"$ref\": \"#/$defs/N\", \"nullable\": true}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
      FR_VALUE_STRING | FR_VALUE_NULL},
-    /* A schema that refers only to itself does not say anything about the type. */
+    /* A schema that refers only to itself states no type. */
     {"{\"$ref\": \"#/properties/n\"}", "\"x\": 1", 0},
     {"{\"$ref\": \"#/$defs/A\"}", "\"$defs\": {\"A\": {\"$ref\": \"#/$defs/B\"}, \"B\": {\"$ref\": \"#/$defs/A\"}}", 0},
     {"{\"$ref\": \"#/$defs/A\"}",
@@ -1447,7 +1449,7 @@ START_TEST(schemas_behind_references) {
 }
 END_TEST
 
-/* The schema that has the parameters may itself be found only through a reference. */
+/* The schema with the parameters may itself be behind a reference. */
 START_TEST(parameters_behind_references) {
     static const char *const parameters[] = {
         "{\"$ref\": \"#/$defs/P\", \"$defs\": {\"P\": {\"properties\": {\"n\": {\"type\": \"string\"}}}}}",
@@ -1464,8 +1466,8 @@ START_TEST(parameters_behind_references) {
 }
 END_TEST
 
-/* There are 40 schemas, each of which refers to all of them. The answer must come at once: nothing is known about the
- * type. */
+/* There are 40 schemas, and each of them refers to all 40. The result, that nothing is known about the type, must come
+ * at once. */
 START_TEST(schemas_without_end) {
     json_t *all = json_array(), *definitions = json_object();
     for (int i = 0; i < 40; i++) {
@@ -1525,7 +1527,7 @@ START_TEST(scanned_json) {
 }
 END_TEST
 
-/* A call that is nested too deeply, or too long, is content. */
+/* A call that is too long, or nested too deeply, is content. */
 START_TEST(limits) {
     fr_text_buffer deep = {0};
     fr_text_append_string(&deep, "c<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": ");
@@ -1546,7 +1548,7 @@ START_TEST(limits) {
 }
 END_TEST
 
-/* The reader holds back only text that may still become a mark, and line breaks before it. */
+/* The reader may hold back only text that may still become a mark, and the line breaks before this text. */
 START_TEST(held_back) {
     fr_reply_format format = format_of("qwen3.5");
     static const char reply[] = "x\n<<<<tool_<tool_cal <function x </think <thin\n\n\n<to\n";
@@ -1555,7 +1557,7 @@ START_TEST(held_back) {
         part_log l = {.last = -1};
         fr_reply_reader *reader;
         size_t fed = length / 2;
-        bool lines = length % 2; /* without tools, line breaks are not part of a mark */
+        bool lines = length % 2; /* without tools, line breaks do not belong to a mark */
         require(fr_reply_reader_new(take_part, &l, &reader));
         require(fr_reply_reader_begin(reader, &format, "", 0, lines ? tools : NULL, 0, false));
         for (size_t at = 0; at < fed; at++) require(fr_reply_reader_feed(reader, reply + at, 1, false));
@@ -1573,10 +1575,10 @@ START_TEST(held_back) {
 }
 END_TEST
 
-/* The buffer for text that is held back must have room for the longest mark. */
+/* The buffer for held-back text must have room for the longest mark. */
 START_TEST(marks) {
-    static const char ends[] = "content.split('</think>')[-1]"; /* from this alone, the library concludes that the
-                                                                 * model reasons */
+    /* from this text alone, the library concludes that the model reasons */
+    static const char ends[] = "content.split('</think>')[-1]";
     ck_assert_str_eq(fr_reply_format_of(ends, strlen(ends), NULL).marks[FR_MARK_THINK], "<think>");
     for (size_t i = 0; i < COUNT_OF(styles); i++) {
         fr_reply_format format = format_of(styles[i]);
@@ -1587,7 +1589,7 @@ START_TEST(marks) {
 }
 END_TEST
 
-/* All calls of a reply must have different ids. Replies with different seeds must not have ids in common either. */
+/* All calls of a reply must have different ids. Two replies with different seeds must have no id in common. */
 START_TEST(ids) {
     fr_reply_format format = format_of("glm");
     char seen[40][16];
@@ -1649,12 +1651,12 @@ START_TEST(broken_text) {
 }
 END_TEST
 
-/* A model that has no call format of its own is asked to use a generic format. A reply in this format has one call or
- * several, as in llama.cpp's generic handler, or one of the variants that such models write. A call of a function that
- * was not offered, and any other object, is content. */
+/* A model without its own call format gets a prompt that describes a generic format. A reply in this format has one or
+ * several calls, as in llama.cpp's generic handler, or is one of the variants that such models write. A call of a
+ * function that was not offered is content, and any other object is content too. */
 START_TEST(generic_calls) {
     static const struct {
-        const char *reply, *calls, *content; /* calls: the names and arguments of all calls, joined */
+        const char *reply, *calls, *content; /* calls: the names and arguments of all calls, one after the other */
     } cases[] = {
         {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}]}", "f{\"a\": 1}", ""},
         {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]}",

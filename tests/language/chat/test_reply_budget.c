@@ -1,6 +1,5 @@
-/* Tests the limit on a reply's reasoning (fr_lab_reply_budget). It must force the reasoning to end at the right token,
- * in texts made of published models' tokens. Over HTTP, a limit must change the text in the same way with any draft
- * method. */
+/* Tests the limit of a reply's reasoning (fr_lab_reply_budget). It must force the reasoning to end at the right token,
+ * in texts of published models' tokens. Over HTTP, a limit must give the same text with any draft method. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -16,7 +15,7 @@
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define BIRD            "\xf0\x9f\xa6\xa4" /* a character that takes several tokens */
+#define BIRD            "\xf0\x9f\xa6\xa4" /* one character of several tokens */
 
 enum { QWEN, GEMMA, LLAMA };
 static const struct {
@@ -47,7 +46,7 @@ static fr_lab_reply_budget *open_budget(const char *prompt, size_t count, size_t
     return budget;
 }
 
-/* Returns the only id that the budget allows next, or -1 if it allows all. */
+/* Returns the only id that the budget allows next, or -1 if it allows all ids. */
 static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t count) {
     size_t vocab = fr_tokenizer_count(tokenizer), left = 0;
     int32_t only = -1;
@@ -62,10 +61,10 @@ static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t
 
 static const struct {
     int model;
-    bool opened; /* the reasoning begins in the prompt */
+    bool opened; /* true: the reasoning begins in the prompt */
     size_t most;
     const char *text;
-    bool forced; /* after the text, the budget allows only the mark that ends the reasoning */
+    bool forced; /* true: after the text, only the mark that ends the reasoning is allowed */
 } cases[] = {
     {QWEN, false, 0, "", false},
     {QWEN, false, 2, " one two three", false},
@@ -100,7 +99,7 @@ START_TEST(reasoning_is_ended) {
     forced = forced_by(budget, ids, count);
     ck_assert_msg(forced == (cases[_i].forced ? *marks : -1), "\"%s\": %d", text, forced);
     fr_lab_reply_budget_close(budget);
-    budget = open_budget(NULL, count, cases[_i].most); /* all tokens belong to the prompt, so none of them counts */
+    budget = open_budget(NULL, count, cases[_i].most); /* all tokens belong to the prompt, so none counts */
     ck_assert_int_eq(forced_by(budget, ids, count), -1);
     fr_lab_reply_budget_close(budget);
     fr_free(ids);
@@ -109,8 +108,8 @@ START_TEST(reasoning_is_ended) {
 }
 END_TEST
 
-/* The limit waits until the current character has all its bytes. But some bytes never become a character, and the
- * limit must not wait for ever after these. */
+/* The limit waits until the current character has all its bytes. But some bytes never become a character. After such
+ * bytes the limit must not wait any longer. */
 START_TEST(characters_are_whole) {
     int32_t *ids;
     size_t count;
@@ -140,7 +139,7 @@ END_TEST
 
 static fr_server server;
 
-/* Requests a reply and returns the message in its first choice. */
+/* Requests a reply from the server. Returns the message of its first choice. */
 static json_t *message_of(const char *member, const char *drafts) {
     char body[600];
     json_t *answer;
@@ -161,7 +160,8 @@ static size_t length_of(const json_t *message, const char *key) {
     return json_string_length(json_object_get(message, key));
 }
 
-/* Reasoning that would otherwise go on must end at the same token with any draft method. */
+/* Here the model would reason for longer than the limit. The reasoning must end at the same token with any draft
+ * method. */
 START_TEST(drafts_change_nothing) {
     static const char *const members[] = {"\"reasoning_budget_tokens\": 6", "\"thinking_budget_tokens\": 6",
                                           "\"reasoning_budget\": 6", "\"thinking_token_budget\": 6"};

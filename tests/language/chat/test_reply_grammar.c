@@ -1,9 +1,9 @@
 /* Tests the grammar of whole replies (fr_grammar_open_reply), with templates and tokenizers of published models. The
- * grammar may allow only two kinds of replies: calls of tools that may be called, with arguments that fit their
- * schemas; and content that follows its own grammar. Reasoning may come first. A mark must be its token, never text
- * that spells it.
+ * grammar may allow only two kinds of replies. One kind is calls of the allowed tools, with arguments that fit their
+ * schemas. The other kind is content that follows a grammar of its own. Reasoning may come first. A mark must be its
+ * token, never ordinary tokens with the same text.
  *
- * The tests walk through the grammar: they choose random tokens that it allows, and now and then try to end a text
+ * The tests walk through the grammar. They choose random tokens that it allows. Now and then they try to end a text
  * that could go on for ever. */
 #include <check.h>
 #include <jansson.h>
@@ -22,8 +22,8 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 enum { MOST = 400, WALKS = 24 };
 
-/* The templates are published ones, or only the part of one that shows its call format. A mark that the vocabulary
- * doesn't have as a token is text. */
+/* The templates are published ones, or only the part of a published one that shows its call format. If the vocabulary
+ * has no token for a mark, the mark is written as text. */
 static const struct model {
     const char *template, *folder;
     bool several;
@@ -50,7 +50,7 @@ static const struct model {
               {"nemotron", "qwen35", true, "{# <TOOLCALL> #}"},
               {"hermes", "qwen35", true, "{# <tool_call> arguments #}"},
               {"none", "qwen35", true, "{# no form #}"}};
-enum { PUBLISHED = 5 }; /* the first PUBLISHED ones are complete published templates */
+enum { PUBLISHED = 5 }; /* the first PUBLISHED templates are complete published ones */
 
 static const char tools[] =
     "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"look-up\", \"description\": \"d\", "
@@ -95,7 +95,7 @@ static bool is_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, in
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Appends the ids of a text if the grammar allows all of them. Returns the new number of ids. */
+/* If the grammar allows all ids of a text, appends them. Returns the new number of ids. */
 static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size_t count) {
     int32_t *more;
     size_t there, i = 0;
@@ -107,7 +107,7 @@ static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size
     return i == there ? count + there : count;
 }
 
-/* Appends a text that ends a string, a value or the reasoning, if the grammar allows one here. */
+/* Appends a text that ends a string, a value or the reasoning, if the grammar allows such a text here. */
 static size_t try_end(fr_grammar *grammar, uint64_t *state, int32_t *ids, size_t count) {
     static const char *const ends[] = {"\"",       "<|\"|>",    "</arg_value>", "\n</parameter>\n", "</parameter>\n",
                                        "</think>", "<channel|>"};
@@ -128,7 +128,7 @@ static int32_t draw(const uint64_t *bits, uint64_t *state) {
     return (int32_t)id;
 }
 
-/* Makes the ids of a random text that the grammar allows. Returns their number. */
+/* Makes a random text that the grammar allows, and writes its ids. Returns their number. */
 static size_t walk(fr_grammar *grammar, uint64_t *state, int32_t *ids) {
     size_t count = 0;
     while (count < MOST) {
@@ -196,7 +196,7 @@ static fr_grammar *open_reply(const fr_reply_rule *rule) {
     return grammar;
 }
 
-/* Checks that random replies that the grammar allows are calls, and nothing else. */
+/* Makes random replies that the grammar allows. Checks that each consists of calls and has nothing else. */
 static void check_calls(const char *only, bool several, uint64_t seed) {
     fr_grammar *grammar = open_reply(
         &(fr_reply_rule){.options_json = tools, .calls = FR_REPLY_CALLS_MUST, .tool = only, .several = several});
@@ -231,8 +231,8 @@ START_TEST(calls_of_tools) {
 }
 END_TEST
 
-/* With FR_REPLY_CALLS_MAY a reply is either calls, or content that fits a schema. Random replies must be of both
- * kinds. */
+/* With FR_REPLY_CALLS_MAY a reply has either calls, or content that fits a schema. The random replies of this test must
+ * include both kinds. */
 START_TEST(contents_or_calls) {
     static const char schema[] = "{\"enum\": [{\"a\": 1}, [\"b\"]]}";
     open_model(&models[_i]);
