@@ -222,8 +222,8 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
     }
 }
 
-/* Runs the heads of this rank. Each timeline's heads are divided among all threads, so that even a long prompt of one
- * timeline uses all of them. */
+/* Moves the states of this rank's heads over the rows. Each timeline's heads are divided among all threads, so that all
+ * threads have work even if the batch has only one long prompt. */
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_mamba_spec *spec,
                       const fr_mamba_weights *weights) {
     const fr_mamba_rows *m = a->mamba;
@@ -243,8 +243,8 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_mam
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
-        size_t at = run.recurrent->at; /* the position of run.rows[0]; positions before the batch's first row are run
-                                        * again */
+        size_t at = run.recurrent->at; /* the position of run.rows[0]; if that is before the batch's first row, the
+                                        * positions between are run again */
         bool keys_there = keys_of_span == run.span && keys_of_group == run.group;
         run.count = (size_t)a->batch.rows[run.span->last].position + 1 - at;
         for (size_t p = at; p < run.span->position; p++) rerun_position(a, &run, p, p - at, keys_there);
@@ -257,7 +257,8 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_mam
     }
 }
 
-/* Norms and gates the outputs of all rows; each part of the heads is normed as a whole. seen, z: [rows, width]. */
+/* Norms and gates the outputs of all rows. The heads' outputs are divided into spec->norm_groups groups, and each group
+ * is normed as a whole. seen (the outputs), z (the gates): [rows, width]. */
 static void norm_groups(const fr_team *team, const fr_activations *a, const fr_mamba_spec *spec, const float *norm,
                         float *seen, const float *z) {
     size_t rows = a->batch.count, width = a->mamba->width, n = width / spec->norm_groups, begin, end;
@@ -307,7 +308,8 @@ void fr_mamba_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     run_layer(team, a, &spec->mamba, layer, ends_rows, a->out);
 }
 
-/* A thread computes the same features of attention's and of Mamba's output, so it can add them without a barrier. */
+/* Each thread computes the same features of both outputs, attention's and Mamba's. So it can add its features without a
+ * barrier. */
 void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                          bool ends_rows) {
     size_t hidden = a->trunk->spec.hidden, begin, end;

@@ -1,8 +1,8 @@
 /* Runs multi-head latent attention in the absorbed form: projections, norms, rotation, the latent cache, scores, the
  * output's projection. See parts.h; section 10 of quant/NUMERICS.md has the formulas.
  *
- * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
- * each, a thread computes the rows, the weight's features or the heads that it owns:
+ * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them. In
+ * each phase, a thread computes the rows, the weight's features or the heads that it owns:
  *
  *     rows      normed = input_norm(x)
  *     features  q_a, k = projections of normed; without q_a, the heads' queries; gates, if heads have them
@@ -115,14 +115,14 @@ static void norm_and_store(const fr_team *team, const fr_activations *a, const f
     }
 }
 
-/* Rows of heads; consecutive heads of a row are `each` floats apart. */
+/* Heads of rows. Consecutive rows are `stride` floats apart, and consecutive heads of a row are `each` floats apart. */
 typedef struct fr_head_rows {
     float *at;
     size_t stride, each;
 } fr_head_rows;
 
-/* Computes features [begin, end) of the products of one head's matrix with all rows. If there are gates, each row's
- * product is multiplied by the row's gate for that head. */
+/* Multiplies one head's matrix with the head's part of every row; computes features [begin, end) of the products. If
+ * there are gates, each product is multiplied by its row's gate for that head. */
 static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head, size_t begin,
                        size_t end, fr_head_rows y, fr_head_rows x, const float *gates) {
     fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);
@@ -136,7 +136,8 @@ static void apply_head(const fr_team *team, const fr_activations *a, const fr_ma
                           gates[r * a->head_gates_width + head]);
 }
 
-/* Computes y = matrices[head](x) for all rows and all heads of the rank, multiplied by gates if there are any. */
+/* Computes y = matrices[head](x) for all rows and all heads of the rank. If there are gates, each product is multiplied
+ * by its gate. */
 static void apply_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                         const fr_matrix *matrices, fr_head_rows y, fr_head_rows x, const float *gates) {
     size_t features = matrices->features, tiles = (features + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT, begin, end;

@@ -4,8 +4,8 @@
  * here say what each part needs before it and what it leaves; trunk.c builds layers from them. Rows are partitioned by
  * fr_part_rows, features by fr_part_features, so that each thread reads data that it wrote itself.
  *
- * A function whose name ends in _layout takes the activations of a part from an arena. With a measuring arena
- * (base/arena.h) it only adds up their sizes. */
+ * A function whose name ends in _layout takes the activations of a part from an arena. If the arena is a measuring
+ * arena (base/arena.h), the function only adds up the sizes. */
 #ifndef FR_SRC_ENGINE_LAYERS_PARTS_H
 #define FR_SRC_ENGINE_LAYERS_PARTS_H
 
@@ -14,8 +14,8 @@
 
 /* ----------------------------------------------------------------------------------------------------------- norm.c */
 
-/* Computes y, the norm of a hidden row, by the trunk's kind of norm; without a weight y is a copy of the row. bias may
- * be NULL, y may be x. */
+/* Computes y, the norm of a hidden row. The trunk's spec says which kind of norm it is. If weight is NULL, y is a copy
+ * of the row. bias may be NULL, and y may be x. */
 void fr_norm_row(const fr_activations *a, float *y, const float *x, const float *weight, const float *bias);
 
 /* ------------------------------------------------------------------------------------------------------ attention.c */
@@ -23,19 +23,19 @@ void fr_norm_row(const fr_activations *a, float *y, const float *x, const float 
 /* Computes cosines and sines of the rotary angles, for the thread's own rows. */
 void fr_rotations(const fr_team *team, const fr_activations *a);
 
-/* Computes normed = input_norm(x) for the thread's own rows, or uses a->input instead, and prepares these rows for
- * products of `width` columns. Every layer that mixes positions begins with this function. A barrier is needed after
- * the call. */
+/* Computes normed = input_norm(x) for the thread's own rows, and prepares these rows for products of `width` columns.
+ * If a->input is set, no norm is computed, and the rows of a->input are prepared. Every layer that mixes positions
+ * begins with this function. A barrier is needed after the call. */
 void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width);
 
-/* Computes out = o(attention(x)), and stores K/V of the rows in the cache. Before the call, the stream must be
- * complete for each row's owner. A barrier is needed after the call. ends_rows: no later layer has K/V, so the
- * activations are reduced to the rows from `keep` on. */
+/* Computes out = o(attention(x)), and stores K/V of the rows in the cache. Before the call, each row of the stream must
+ * be complete for the thread that owns the row. A barrier is needed after the call. If ends_rows is true, no later
+ * layer has K/V, so the activations are reduced to the rows from `keep` on. */
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                       bool ends_rows);
 
-/* Computes K/V of rows from a->input and stores K/V; the rows are run no further. The rows of a->input must be
- * prepared. Barriers are needed before and after the call. The layer must norm its keys head by head. */
+/* Computes K/V of rows from a->input and stores K/V. Nothing else is computed of these rows. The rows of a->input must
+ * be prepared. Barriers are needed before and after the call. The layer must norm its keys head by head. */
 void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* Gives the split of heads among ranks; each head has `each` columns. The split follows from the heads that the caches
@@ -66,15 +66,16 @@ void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena
  * needed after the call. */
 void fr_conv_begin(const fr_activations *a);
 
-/* Collects the inputs that a convolution at a position reads, the oldest first, at most FR_CONV_KERNEL_MAX. They come
- * from rows of the batch, and earlier inputs from the ring. row: the batch's row with the newest input; -1: that input
- * is in the ring. An input before position 0 is NULL. */
+/* Collects the inputs that a convolution at a position reads, at most FR_CONV_KERNEL_MAX, the oldest first. Inputs of
+ * the batch's rows are taken from the batch, and earlier inputs from the ring. row: the batch's row that has the newest
+ * input; -1 if the newest input is in the ring. An input before position 0 is NULL. */
 void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
                      size_t position, int32_t row, const float **inputs);
 
-/* fr_conv_save copies inputs of recurrent layer `state` to the page of each point (fr_recurrent_point): the last
- * inputs before the point's position. fr_conv_keep stores in the rings the inputs that the next forward will read, in
- * place of earlier ones. Timelines are divided among threads; all inputs must have been computed. */
+/* Both functions are for recurrent layer `state`. fr_conv_save copies the last inputs before each point's position to
+ * the page of that point (fr_recurrent_point). fr_conv_keep writes the inputs that the next forward will read into the
+ * rings, over earlier inputs. Timelines are divided among threads. All inputs must have been computed before the
+ * calls. */
 void fr_conv_save(const fr_team *team, const fr_activations *a, size_t state);
 void fr_conv_keep(const fr_team *team, const fr_activations *a, size_t state);
 
@@ -123,7 +124,7 @@ void fr_mamba_layout(fr_activations *a, const fr_layer_spec *spec, fr_arena *are
 void fr_mamba_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   bool ends_rows);
 
-/* Does the same as fr_mamba_run, but adds the output of the layer's attention. */
+/* Runs fr_mamba_run and fr_attention_run on the same input, and puts the sum of their outputs in a->out. */
 void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                          bool ends_rows);
 
@@ -142,8 +143,8 @@ void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gat
 /* Computes x = activation(x), n values, for a feed-forward without a gate. ones: room for n floats. */
 void fr_activate_ungated(const fr_kernels *kernels, fr_activation activation, float *x, float *ones, size_t n);
 
-/* Computes xIELU of n values, in place, with the layer's numbers (fr_ffn_spec.xielu): alpha_p x^2 + beta x for x > 0,
- * otherwise alpha_n (exp(min(x, eps)) - 1 - x) + beta x. room: n floats. */
+/* Computes xIELU of n values, in place: alpha_p x^2 + beta x for x > 0, otherwise alpha_n (exp(min(x, eps)) - 1 - x) +
+ * beta x. The layer's numbers (fr_ffn_spec.xielu) are alpha_p, alpha_n, beta and eps. room: n floats. */
 void fr_activate_xielu(const fr_kernels *kernels, const float *numbers, float *x, float *room, size_t n);
 
 /* Computes gate = activation(gate(normed)) * up(normed), or activation(up(normed)) if there is no gate, for the
@@ -154,7 +155,8 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
  * barrier is needed before `out` is read. */
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights);
 
-/* For the thread's own rows, computes x += norm(out), where out includes the output of a mixture. */
+/* For the thread's own rows, computes x += norm(out). If the layer has a mixture of experts, `out` includes the
+ * experts' output. */
 void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* -------------------------------------------------------------------------------------------------------- experts.c */
@@ -163,9 +165,9 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_sp
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
                        size_t threads);
 
-/* If the mixture is parallel to the feed-forward, computes the inputs of the router and of the experts for one row.
- * They are made from the stream as it is before the feed-forward. Other mixtures read the feed-forward's input. The
- * row's owner calls it. */
+/* Computes the inputs of the router and of the experts for one row, if the mixture is parallel to the feed-forward.
+ * These inputs are made from the stream as it is before the feed-forward. Other mixtures read the feed-forward's input.
+ * The thread that owns the row calls this function. */
 void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weights, size_t row);
 
 /* Computes the router's products of all rows. A barrier is needed between fr_experts_prepare and this function. */
@@ -182,7 +184,8 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
 void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                     const fr_experts_weights *weights);
 
-/* Adds up the outputs of the feed-forward and of the experts for one row, in `out`; the row's owner calls it. */
+/* Adds up the outputs of the feed-forward and of the experts for one row, in `out`. The thread that owns the row calls
+ * this function. */
 void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_experts_weights *weights, size_t row);
 
 /* ------------------------------------------------------------------------------------------- per_layer_embeddings.c */
@@ -191,8 +194,8 @@ void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const f
  * barrier is needed after the call. */
 void fr_ple_inputs(const fr_team *team, const fr_activations *a);
 
-/* Computes x += norm(out(gelu(gate(x)) * token)) for layer `index`, with barriers of its own. The stream's rows must
- * be prepared. */
+/* Computes x += norm(out(gelu(gate(x)) * token)) for layer `index`; token is the layer's embedding of the row's token.
+ * The function has barriers of its own. The stream's rows must be prepared. */
 void fr_ple_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "src/engine/layers/parts.h"
 
-/* Computes projection(embedding) for rows from `first` on, features [from, to) of the per-layer embeddings. All
- * products here are small, so each rank computes them completely. */
+/* Computes features [from, to) of projection(embedding), for the rows from `first` on. All products here are small, so
+ * each rank computes them completely. */
 static void project(const fr_team *team, const fr_activations *a, size_t first, size_t from, size_t to) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->ple_width;
@@ -17,7 +17,8 @@ static void project(const fr_team *team, const fr_activations *a, size_t first, 
 }
 
 /* Computes (norm(projection(embedding) / sqrt(hidden)) + table[id] * sqrt(width)) / sqrt(2), for the first `layers`
- * layers. A picture's row has no id of its own, so it gets the table's row of the padding id. */
+ * layers. width is the number of values for each layer. A picture's row has no id of its own, so the padding id's row
+ * of the table is used for it. */
 static void finish_row(const fr_activations *a, size_t row, size_t layers) {
     const fr_trunk_spec *s = &a->trunk->spec;
     const fr_kernels *k = a->kernels;
@@ -33,8 +34,8 @@ static void finish_row(const fr_activations *a, size_t row, size_t layers) {
     k->scale(token, layers * each, (float)sqrt(0.5));
 }
 
-/* Rows that are run only for their K/V go only through the first layers, up to the last layer that owns K/V. For these
- * rows only the embeddings of those layers are computed. */
+/* Some rows are run only for their K/V. These rows stop after the last layer that owns K/V, so only the embeddings of
+ * the layers up to there are computed for them. */
 void fr_ple_inputs(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->ple_width, owners = a->trunk->owners, begin, end;

@@ -1,19 +1,20 @@
 /* Chooses the experts to which a row is sent, and their weights. See parts.h.
  *
- * In: the router's products with a row, one for each expert. Out: the ids of its experts, sorted by the score that
- * chooses, largest first, of equal ones the lowest id first; their weights (section 11 of quant/NUMERICS.md).
+ * In: the router's products with a row, one for each expert. Out: the ids of the chosen experts, and their weights
+ * (section 11 of quant/NUMERICS.md). The ids are sorted by the score by which experts are chosen, the largest score
+ * first. If scores are equal, the lowest id comes first.
  *
- * Scores are softmax or sigmoid of the products. A bias may correct them, as in DeepSeek-AI 2024, arXiv:2412.19437,
- * and in ERNIE 4.5. Experts are then chosen by the corrected scores, but weights are made from the uncorrected ones.
- * For softmax without a bias, experts are chosen by the products, which have the same order. If experts have groups, a
- * row chooses only in its best groups (DeepSeek-V2, arXiv:2405.04434). A group is rated by the sum of its two best
- * scores, or by its best one. If a product of a row is not finite, the row's weights are NaN, and so is its result. */
+ * Scores are softmax or sigmoid of the products. A bias may correct them, as in DeepSeek-AI 2024, arXiv:2412.19437, and
+ * in ERNIE 4.5. Experts are then chosen by the corrected scores, but weights are made from the uncorrected ones. For
+ * softmax without a bias, experts are chosen by the products, which have the same order. If experts have groups, a row
+ * chooses only in its best groups (DeepSeek-V2, arXiv:2405.04434). A group is rated by the sum of its two best scores,
+ * or by its best one. If a product of a row is not finite, the row's weights and its result are NaN. */
 #include <math.h>
 #include <string.h>
 
 #include "src/engine/layers/parts.h"
 
-/* The memory for one row's routing; the calling thread has its own. */
+/* The memory in which one row's experts are chosen. Each thread has memory of its own. */
 typedef struct routing {
     const fr_kernels *kernels;
     const fr_experts_spec *spec;
@@ -23,8 +24,8 @@ typedef struct routing {
     int32_t *scratch, *best; /* [experts] each. scratch: room for top-k; best: the best groups */
 } routing;
 
-/* Makes weights from products, but does not divide them by their sum yet. Returns that sum: over the chosen experts if
- * norm_top_k is set, otherwise over all experts. */
+/* Computes the weights of the chosen experts as exp(product - largest product). They are not divided by their sum yet.
+ * Returns that sum: over the chosen experts if norm_top_k is set, otherwise over all experts. */
 static float weigh_products(const routing *r, const int32_t *chosen, float *weight) {
     const fr_experts_spec *spec = r->spec;
     float most = r->scores[chosen[0]], sum = 0.0f;
@@ -98,7 +99,9 @@ static void keep_best_groups(const routing *r) {
         if (r->groups[e / size] < 0.0f) r->choice[e] = -INFINITY;
 }
 
-/* Chooses two experts, the second one after the first was excluded, and gives their weights. */
+/* Chooses two experts, each with the largest score among those left, and gives their weights. An expert's weight is its
+ * softmax over the experts whose scores are near to its own (spec->nearness). The first expert is left out of the
+ * second one's choice and sum. */
 static void choose_one_by_one(const routing *r, int32_t *chosen, float *weight) {
     size_t count = r->spec->count;
     for (size_t i = 0; i < 2; i++) {
@@ -142,8 +145,9 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
         return;
     }
     /* Sigmoid and softmax keep the order of their inputs. So the router's products choose the same experts as the
-     * scores would, if there are no groups or a group counts by its best expert. The products are used for two
-     * reasons: large products have equal sigmoids in float32, and the softmax need not be computed. */
+     * scores, provided that there are no groups or that a group is rated by its best expert alone. There are two
+     * reasons for choosing by products. Large products have equal sigmoids in float32, and the softmax need not be
+     * computed. */
     bool ordered = !weights->router_bias && (spec->groups < 2 || spec->groups_by_best);
     bool products = spec->scoring == FR_SCORING_SOFTMAX && ordered;
     if (ordered) memcpy(r.choice, r.scores, spec->count * sizeof *r.choice);

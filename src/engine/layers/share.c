@@ -1,5 +1,5 @@
-/* Divides matrices, keys, values and states among ranks: see trunk.h. Either all layers are divided (queries, keys and
- * values by heads, all else by features), or each rank gets whole layers. */
+/* Divides matrices, keys, values and states among ranks: see trunk.h. There are two ways: all layers are divided
+ * (queries, keys and values by heads, everything else by features), or each rank gets whole layers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,7 +118,7 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
 enum {
-    MATRICES_MAX = 40, /* most matrices of a layer, where an array counts as one */
+    MATRICES_MAX = 40, /* the largest number of arrays of matrices in a layer; a single matrix is an array of one */
     GATHERS = 4        /* number of exchanges in a layer that is split by rows */
 };
 
@@ -162,7 +162,7 @@ static uint64_t layer_bytes(const fr_trunk *trunk, size_t index) {
     return bytes;
 }
 
-/* Counts the bytes of a layer that a token reads. */
+/* Counts the bytes of a layer's weights that are read for one token. */
 static double layer_read(const fr_trunk *trunk, size_t index) {
     const fr_experts_spec *spec = &trunk->spec.layer[index].experts;
     const fr_experts_weights *experts = &trunk->layers[index].experts;
@@ -178,14 +178,14 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
 
 /* Returns true if a token takes less time when each rank runs whole layers than when ranks divide rows.
  *
- * If they divide rows, they all read weights at the same time, which takes bytes / bandwidth. But they wait for each
- * other four times in each layer: before and after attention's output projection, and before and after the
- * feed-forward's. If they run whole layers, one rank reads after the other, which multiplies the time by the number of
- * ranks. But only one message goes to each rank.
+ * If they divide rows, all ranks read their shares of the weights at the same time, which takes bytes / bandwidth. But
+ * they wait for each other four times in each layer: before and after attention's output projection, and before and
+ * after the feed-forward's. If they run whole layers, one rank reads after the other, which multiplies the time by the
+ * number of ranks. But only one message goes to each rank.
  *
- * For ranks on one machine, whose messages take microseconds, no latency is given, and rows are divided. Measurements
- * agree (bench/ranks/README.md): one machine reads a certain model of 28 layers in 60 ms. Dividing its rows between
- * two ranks pays if messages take less than 0.25 ms. */
+ * Messages between ranks on one machine take microseconds. For such ranks no latency is given, and rows are divided.
+ * Measurements agree (bench/ranks/README.md): one machine reads a certain model of 28 layers in 60 ms. Dividing its
+ * rows between two ranks pays if messages take less than 0.25 ms. */
 static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
     double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
     if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;
@@ -195,7 +195,7 @@ static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_ra
     return count * (reading + plan->latency) < reading + GATHERS * layers * plan->latency;
 }
 
-/* Assigns a layer to a rank; only that rank keeps its states. */
+/* Assigns a layer to a rank. Only that rank keeps the layer's states. */
 static void assign_layer(fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
     fr_layer_spec *spec = &trunk->spec.layer[index];
     matrices all[MATRICES_MAX];

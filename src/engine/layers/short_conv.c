@@ -1,8 +1,8 @@
 /* Runs a short convolution between two gates. See parts.h.
  *
- * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
- * each, a thread computes the rows or the weight's features that it owns. Features are channels, so one thread takes a
- * channel from its projections through the convolution:
+ * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them. In
+ * each phase, a thread computes the rows or the weight's features that it owns. Features are channels, so one thread
+ * takes a channel from its projections through the convolution:
  *
  *     rows      normed = input_norm(x)
  *     features  b, c, x = projections of normed; input = b * x; seen = c * convolution of this and earlier inputs
@@ -13,7 +13,7 @@
 
 #include "src/engine/layers/parts.h"
 
-enum { B, C, TAP, PARTS }; /* a row's gates; during the convolution, TAP holds the products of one tap */
+enum { B, C, TAP, PARTS }; /* B, C: a row's gates b and c; TAP: room for the products of one tap */
 
 fr_recurrent_shape fr_short_conv_shape(const fr_short_conv_spec *spec, size_t hidden) {
     return (fr_recurrent_shape){.channels = hidden, .conv_kernel = spec->conv_kernel};

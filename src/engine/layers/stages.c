@@ -9,7 +9,8 @@
 #include "base/sizes.h"
 #include "src/engine/layers/trunk.h"
 
-/* LEAST_PIECE: the fewest rows of a slice (fr_stages_pieces). PIECES_A_RANK: the most slices for each rank. */
+/* LEAST_PIECE: the fewest rows of a slice (fr_stages_pieces). PIECES_A_RANK: a forward has at most this many slices for
+ * each rank. */
 enum { LEAST_PIECE = 32, PIECES_A_RANK = 2 };
 
 /* ----- layers of each rank */
@@ -63,7 +64,8 @@ static void find_lent(fr_stages *s, const fr_trunk *trunk) {
         if (lent.last == i && !lent.drafted) continue;
         s->lent[s->lent_count++] = lent;
         const fr_kv_shape *shape = &trunk->kv_shapes[lent.kv];
-        s->lent_bytes += 2 * shape->heads * shape->head_dim * sizeof(float); /* a bound: float32 is the largest type */
+        s->lent_bytes += 2 * shape->heads * shape->head_dim * sizeof(float); /* an upper bound, since float32 is the
+                                                                              * largest type of keys and values */
     }
 }
 
@@ -93,7 +95,8 @@ bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv) {
     return lent.drafted || (lent.owner < s->first[rank + 1] && lent.last >= s->first[rank]);
 }
 
-/* Copies the keys or values of one position, out of their slots (pack) or into them. */
+/* Copies the keys or values of one position. If pack is true, copies from their slots to `at`, otherwise from `at` to
+ * their slots. Returns the end of the copy. */
 static uint8_t *copy_slots(const fr_kv_layer *cache, const fr_kv_rows *rows, size_t position, uint8_t *at, bool pack) {
     for (size_t h = 0; h < cache->heads; h++, at += rows->bytes) {
         uint8_t *slot = fr_kv_slot(cache, rows, h, position);
@@ -102,7 +105,7 @@ static uint8_t *copy_slots(const fr_kv_layer *cache, const fr_kv_rows *rows, siz
     return at;
 }
 
-/* Copies the lent keys and values of a batch's rows; returns the end of the copy. */
+/* Copies the lent keys and values of a batch's rows, in the direction that `pack` says. Returns the end of the copy. */
 static uint8_t *copy_lent(const fr_batch *batch, const fr_lent *lent, uint8_t *at, bool pack) {
     for (size_t r = 0; r < batch->count; r++) {
         const fr_row *row = &batch->rows[r];
@@ -207,11 +210,11 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
 }
 
 /* Gives the number of slices into which a forward is cut, so that ranks run different slices at the same time. If one
- * process runs the forward in time T, R ranks need T / R * (P + R - 1) / P with P slices. That holds only if a slice's
- * time is proportional to its number of rows. A slice of few rows takes as long as a single row, because reading the
- * weights takes all of that time. So a slice has at least LEAST_PIECE rows. Two kinds of forwards are not cut: those
- * of a trunk with recurrent layers, whose states move over all rows at once; and those with a picture whose rows may
- * see later rows of it. */
+ * process runs the forward in time T, then R ranks with P slices need T / R * (P + R - 1) / P. That holds only if a
+ * slice's time is proportional to its number of rows. A slice of few rows takes as long as a single row, because
+ * reading the weights takes all of that time. So a slice has at least LEAST_PIECE rows. Two kinds of forwards are not
+ * cut. One kind has recurrent layers, whose states move over all rows at once. The other kind has a picture whose rows
+ * may see later rows of the same picture. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch) {
     size_t most = PIECES_A_RANK * fr_ranks_count(trunk->stages->ranks);
     bool whole = trunk->recurrent_count > 0;

@@ -1,9 +1,8 @@
 /* Assigns layers to ranks, and passes rows from one rank to the next.
  *
- * In: a trunk whose tensors are bound, ranks. Out: a run of consecutive layers for each rank. From one rank to the
- * next the rows of the stream are passed on, with the keys and values that later layers borrow; after a forward all
- * ranks get its results. A rank has nothing of another rank's layers: neither their weights, nor their keys, values
- * and states.
+ * In: a trunk whose tensors are bound, ranks. Out: a run of consecutive layers for each rank. Each rank passes the rows
+ * of the stream on to the next rank, with the keys and values that later layers borrow. After a forward all ranks get
+ * its results. A rank has nothing of another rank's layers: neither their weights, nor their keys, values and states.
  *
  *     ids -> rank 0: layers -> rows -> rank 1: layers -> ... -> last rank: layers, norm -> hidden rows, to all
  *
@@ -29,11 +28,11 @@ typedef struct fr_stages {
     size_t *first; /* [ranks + 1] rank r runs layers [first[r], first[r + 1]) */
     fr_lent *lent;
     size_t lent_count;
-    size_t lent_bytes; /* most bytes that are lent for a row */
+    size_t lent_bytes; /* the largest number of bytes that are lent for one row */
 } fr_stages;
 
 /* Assigns layers to ranks in proportion to the ranks' shares of the work (fr_ranks_before). bytes: [layers] the bytes
- * of each layer. Each rank gets at least one layer, if there are enough. */
+ * of each layer. Each rank gets at least one layer, if there are enough layers. */
 fr_status fr_stages_open(const fr_trunk *trunk, struct fr_ranks *ranks, const uint64_t *bytes, fr_stages **stages);
 
 /* stages may be NULL. */
@@ -46,15 +45,15 @@ size_t fr_stages_of(const fr_stages *stages, size_t layer);
  * rank's own layers owns or borrows them, the rank passes them on to later ranks, or a drafter may read them. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
-/* fr_stages_receive receives the stream for this rank's first layer; fr_stages_send sends it after the rank's last
- * layer. Rows that are read by no later layer and not by the head are dropped from the stream on the way. `batch`
- * still has all rows: the keys and values of all of them are sent if later layers borrow them. All threads of the team
- * call these functions, which have barriers of their own, one of them at the end. */
+/* fr_stages_receive receives the stream for this rank's first layer; fr_stages_send sends the stream after the rank's
+ * last layer. Rows that neither a later layer nor the head reads are dropped from the stream. `batch` still has all
+ * rows: the keys and values of all of them are sent if later layers borrow them. All threads of the team call both
+ * functions. Each function has barriers of its own, the last of them at its end. */
 void fr_stages_receive(const fr_team *team, fr_activations *a);
 void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch *batch);
 
-/* Gives all ranks the results of a forward: hidden rows, aux hidden rows, and the keys and values that drafters
- * borrow. It has barriers of its own, one of them at the end. */
+/* Gives all ranks the results of a forward: hidden rows, aux hidden rows, and the keys and values that drafters borrow.
+ * The function has barriers of its own, the last of them at its end. */
 void fr_stages_finish(const fr_team *team, const fr_forward *forward);
 
 /* Gives the number of slices into which the rows of a forward are cut. The slices go through the ranks one after the

@@ -38,14 +38,14 @@ static const char older[] = "language_model.model.", older_top[] = "language_mod
 static const char *const prefixes[] = {older,       nested,      idefics, "transformer.", "model.decoder.", "decoder.",
                                        "gpt_neox.", "backbone.", NULL};
 
-/* The words before a layer's number; GPT-2's files have the second one, MPT's the third. */
+/* The words before a layer's number. GPT-2's files use the second word, and MPT's files the third. */
 static const char *const layer_words[] = {"layers.", "h.", "blocks.", NULL};
 
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
     if (weights->files->gguf) return "";
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         if (fr_weights_has_any(weights, *prefix)) return *prefix;
-    /* a decoder saved without a head, for embedding texts, has no prefix */
+    /* A decoder for text embeddings is saved without a head, and its names have no prefix. */
     for (const char *const *word = layer_words; *word; word++) {
         char first[32];
         snprintf(first, sizeof first, "%s0.", *word);
@@ -249,7 +249,7 @@ static const char *prefix_of(const fr_binding *b, const fr_tensor_name *name) {
     return name->top && !b->weights->files->gguf ? fr_names_top(b->weights) : b->prefix;
 }
 
-/* Gives the number of tensors of a line whose name has a `*`. */
+/* A line whose name has a `*` names several tensors. Gives their number. */
 static size_t count_numbered(const fr_binding *b, const fr_tensor_name *name) {
     bool heads = name->rows == FR_DIM_QUERY_NORM || name->rows == FR_DIM_KEY_NORM;
     return heads ? fr_dim_size(name->rows, b->trunk, b->layer) / b->layer->attention.head_dim : b->layer->experts.count;
@@ -337,8 +337,8 @@ static fr_status bind_qkv_vector(const fr_binding *b, const fr_tensor_name *name
     return FR_OK;
 }
 
-/* Gives the factor by which products with the tensor of this line are multiplied; 0: none. Only tensors in folders
- * have such factors, because weights in GGUF are already multiplied by them. */
+/* Gives the factor by which products with the tensor of this line are multiplied; 0: none. Only folders need such
+ * factors, because weights in GGUF are already multiplied by them. */
 static float factor_of(const fr_binding *b, const fr_tensor_name *name) {
     if (!name->factor || b->weights->files->gguf) return 0;
     return *(const float *)(const void *)((const char *)b->layer + name->factor);
@@ -355,8 +355,8 @@ static fr_status bind_mamba_in(const fr_binding *b, const fr_tensor_name *name, 
     return FR_OK;
 }
 
-/* Binds a convolution. Mamba-2's factors belong to the channels that the convolution reads. Here the convolution's
- * weights are multiplied by them instead. */
+/* Binds a convolution. In Mamba-2, each channel that the convolution reads may have a factor. Here the convolution's
+ * weights are multiplied by these factors, so that the channels need not be. */
 static fr_status bind_conv(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols,
                            const float **field) {
     const fr_layer_factors *factors = &b->layer->factors;
@@ -390,7 +390,8 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_THIRDS: return fr_bind_parts(w, prefix, spelling, 3, rows, cols, field);
     case FR_SLOT_VECTOR:
         if (b->trunk->layer_norm && (name->rows == FR_DIM_QUERY_NORM || name->rows == FR_DIM_KEY_NORM)) {
-            size_t each = b->layer->attention.head_dim; /* a LayerNorm's weights for each head are a row */
+            size_t each = b->layer->attention.head_dim; /* a LayerNorm has weights for each head, which are a row
+                                                         * here */
             if (is_numbered(spelling)) return fr_bind_numbered(w, prefix, spelling, rows / each, each, field);
             return fr_bind_array(w, prefix, spelling, (uint64_t[]){rows / each, each}, 2, field);
         }
@@ -411,8 +412,8 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     return FR_OK;
 }
 
-/* Finds another tensor that could have filled the field: looks among the lines before `name` for one that fits this
- * model and fills the same field from another tensor. NULL if there is none. */
+/* Finds another line that could have filled the same field: an earlier line that fits this model, fills this field, and
+ * does so from another tensor. NULL if there is none. */
 static const fr_tensor_name *line_before(const fr_binding *b, const fr_tensor_name *names, const fr_tensor_name *name) {
     for (const fr_tensor_name *line = names; line < name; line++)
         if (alternatives(name, line, b->weights->files->gguf) && fr_tensor_name_needed(line, b->trunk, b->layer))
@@ -612,9 +613,9 @@ void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *lay
     shape[0] /= shape[1];
 }
 
-/* Finds the line of a table that has this published name. With a layer, only lines count whose tensor this layer has.
- * Lines without a GGUF name are left out, except those of a tensor that becomes two in GGUF (fr_tensor_name_of_part
- * gives the two names). */
+/* Finds the line of a table that has this published name. If a layer is given, only lines whose tensor this layer has
+ * are searched. Lines without a GGUF name are skipped, except those of a tensor that becomes two tensors in GGUF
+ * (fr_tensor_name_of_part gives the two names). */
 static bool find_line(const fr_tensor_name *names, const fr_trunk_spec *spec, const fr_layer_spec *layer,
                       const char *published, bool top, fr_tensor_name_found *found) {
     for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {
@@ -635,7 +636,7 @@ static bool find_layers(const fr_tensor_naming *naming, const fr_trunk_spec *spe
     const fr_tensor_name *const *tables = fr_naming_tables(naming, found->layer >= spec->layers);
     for (size_t t = 0; t < FR_LAYER_TABLES && tables[t]; t++)
         if (find_line(tables[t], spec, layer, rest, false, found)) return true;
-    /* Gemma 4's layers that borrow keys and values have matrices for them, which GGUF has too */
+    /* Gemma 4 has matrices for keys and values even in layers that borrow both. GGUF has these matrices too. */
     for (size_t t = 0; t < FR_LAYER_TABLES && tables[t]; t++)
         if (find_line(tables[t], spec, NULL, rest, false, found)) return true;
     return false;
@@ -722,8 +723,8 @@ fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates) {
                         .values = values};
 }
 
-/* Takes the index of a row in the separate queries, keys, values or gates, and gives its index in the published
- * tensor. There it is among the rows of its key head. */
+/* Takes the index of a row in the separate queries, keys, values or gates, and gives its index in the published tensor.
+ * The published tensor keeps all rows of one key head together. */
 static size_t from_parts(const fr_reorder *r, size_t row) {
     size_t keys = r->groups * r->head, values = r->groups * r->values, each = 2 * (r->head + r->values);
     row += r->first;

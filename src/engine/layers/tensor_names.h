@@ -1,4 +1,5 @@
-/* Names of tensors as data: for each tensor, its name in either kind of file, the field that it fills, and its shape.
+/* Names of tensors as data: for each tensor, its names in published folders and in GGUF, the field that it fills, and
+ * its shape.
  *
  * In: a family's tables. Out: the filled fields of fr_trunk, fr_layer or another struct. A field that no tensor fills
  * is an error, and so is a tensor that no field reads; the error line names the field or the tensor.
@@ -48,17 +49,17 @@ typedef enum fr_dim {
     FR_DIM_Q_LORA,
     FR_DIM_Q_INPUT, /* values from which latent attention makes queries: q_lora, if queries have a latent; otherwise
                      * hidden */
-    /* values of the queries of all heads of latent attention, each with a nope and a rotary part */
+    /* width of all heads' queries in latent attention; each query has a nope and a rotary part */
     FR_DIM_HEAD_QUERIES,
     FR_DIM_LATENT,
     FR_DIM_NOPE,
-    FR_DIM_VALUE,     /* values of the output of a head of latent attention */
-    FR_DIM_VALUES,    /* values of the outputs of all heads of latent attention */
-    FR_DIM_KV_B,      /* values of the nope parts of keys, and of the values, of all heads of latent attention */
-    FR_DIM_TOKEN,     /* values of one layer's embedding of a token */
+    FR_DIM_VALUE,     /* width of one head's output in latent attention */
+    FR_DIM_VALUES,    /* width of all heads' outputs in latent attention */
+    FR_DIM_KV_B,      /* rows of kv_b: for each head of latent attention, the nope part of its key, and its value */
+    FR_DIM_TOKEN,     /* width of a token's embedding for one layer */
     FR_DIM_EMBEDDING, /* values of an id's row in the embedding table */
     FR_DIM_POSITIONS, /* rows of the table of positions */
-    FR_DIM_TOKENS,    /* values of the embeddings of a token for all layers */
+    FR_DIM_TOKENS,    /* width of a token's embeddings for all layers together */
 } fr_dim;
 
 /* The kind of a tensor, which decides the type of its field. */
@@ -116,13 +117,13 @@ enum {
     FR_IF_FFN_NORM = 1 << 26,       /* layers whose feed-forward has a norm of its own before it */
     FR_IF_SHORT_CONV = 1 << 19,     /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,          /* gated DeltaNet with one projection for queries, keys, values and gates */
-    FR_IF_TURNED = 1 << 20,         /* mixtures whose stacks of experts are stored as columns */
+    FR_IF_TURNED = 1 << 20,         /* mixtures whose experts' matrices are stored by columns */
     FR_IF_PARTED = 1 << 25,         /* gated DeltaNet with separate projections for queries, keys, values and gates */
     FR_IF_SINKS = 1 << 29,          /* attention with sinks */
     FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
 };
 
-/* Further conditions, of recurrent layers and mixtures. */
+/* More conditions, for recurrent layers, mixtures, attention and norms. */
 enum {
     FR_ALSO_MAMBA = 1,        /* layers that mix positions by Mamba-2, alone or beside attention */
     FR_ALSO_MAMBA_NORM = 2,   /* Mamba-2 whose outputs are normed */
@@ -140,12 +141,12 @@ enum {
  * FR_ROWS_TO_PAIRS: rows of queries or keys. Rows that are rotated together are adjacent in each head, while in the
  * published file they are half a head apart. FR_ROWS_TO_NEOX is the reverse.
  *
- * FR_ROWS_TILED: rows of DeltaNet's value heads. The first value heads of all key heads come first, then all second
- * ones. The published file keeps the value heads of one key head together. Rows of queries and keys before them keep
- * their place. FR_COLS_TILED is the same for the columns of a matrix that multiplies such heads.
+ * FR_ROWS_TILED: rows of DeltaNet's value heads. The first value heads of all key heads come first, then the second
+ * value heads of all key heads. The published file keeps the value heads of one key head together. Rows of queries and
+ * keys before them keep their place. FR_COLS_TILED is the same for the columns of a matrix that multiplies such heads.
  *
- * FR_ROWS_PARTED: first queries of all key heads, then keys, values and gates, while the published file keeps those of
- * one key head together. */
+ * FR_ROWS_PARTED: the queries of all key heads come first, then all keys, all values and all gates. The published file
+ * keeps the queries, keys, values and gates of one key head together. */
 typedef enum fr_row_order {
     FR_ROWS_ALIKE,
     FR_ROWS_TO_PAIRS,
@@ -164,16 +165,15 @@ typedef struct fr_tensor_name {
     size_t field; /* offset of the field in the struct that the table fills */
     fr_slot slot;
     fr_dim rows, cols;
-    unsigned needs; /* the FR_IF_... bits of the conditions for this line */
-    unsigned also;  /* the FR_ALSO_... bits of further conditions */
+    unsigned needs; /* the conditions for this line (FR_IF_...) */
+    unsigned also;  /* more conditions for this line (FR_ALSO_...) */
     bool top;       /* the tensor's published name lacks the prefix of the model's other tensors */
     fr_row_order order;
-    bool rotary;            /* rows of the tensor are queries or keys, in the order that fr_tensor_naming.rotary_rows
-                             * says */
-    size_t factor;          /* offsetof in fr_layer_spec of the factor by which products with the tensor are
-                             * multiplied, for folders; 0: none */
+    bool rotary;            /* the rows are queries or keys, in the order that fr_tensor_naming.rotary_rows gives */
+    size_t factor;          /* offset in fr_layer_spec of a factor, by which products with the tensor are multiplied if
+                             * it comes from a folder; 0: no factor */
     fr_values values;       /* the form in which published files store a vector's values */
-    bool norm;              /* published files store this vector in the way of norms (fr_tensor_naming.norms) */
+    bool norm;              /* published files store this vector as they store norms (fr_tensor_naming.norms) */
     fr_stack_layout layout; /* the layout of the tensor in published files, if the tensor is a single matrix, a stack of
                              * experts' matrices, or queries, keys and values together */
 } fr_tensor_name;
@@ -190,9 +190,9 @@ typedef struct fr_tensor_name {
 #define FR_VECTOR(of, at, r, ...) FR_NAMED(of, at, FR_SLOT_VECTOR, r, ONE, __VA_ARGS__)
 #define FR_EXPERTS(of, at, ...)   FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
 
-/* A layer's queries, keys and values in one tensor, and their biases in another one. Phi's files have this, and the
- * files that llama.cpp's converter makes with --fuse-qkv. In a table these lines come before those of separate
- * tensors. */
+/* A layer's queries, keys and values in one tensor, and their biases in another tensor. Phi's files have such tensors,
+ * and so have files that llama.cpp's converter makes with --fuse-qkv. In a table these lines come before the lines of
+ * separate tensors. */
 #define FR_FUSED_QKV(r, ...) \
     FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, "self_attn.qkv_proj.weight", "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                              \
@@ -205,26 +205,28 @@ typedef struct fr_tensor_naming {
     const fr_tensor_name *model; /* fields of fr_trunk; ends with a line without names; NULL: fr_model_names */
     const fr_tensor_name *layer[FR_LAYER_TABLES]; /* tables of fields of fr_layer: the family's own, or tables that
                                                    * several families share */
-    /* fields of fr_mtp_layer (families/mtp_layer.h) besides those of a layer; NULL: the family has none */
+    /* fields of fr_mtp_layer (families/mtp_layer.h) that a decoder layer does not have; NULL: the family has no MTP
+     * layer */
     const fr_tensor_name *mtp;
-    /* The prefixes that published names of an MTP layer's tensors may have. After the prefix comes the name of a
-     * tensor in `mtp`, or "layers.0." and the name of a tensor that decoder layers have. NULL: the tensors are named
-     * like those of the next layer. */
+    /* The prefixes that published names of an MTP layer's tensors may have. After the prefix comes the name of a tensor
+     * in `mtp`, or "layers.0." and the name of a tensor that decoder layers have. NULL: the tensors are named as if the
+     * MTP layer were the decoder layer after the last one. */
     const char *const *mtp_prefixes;
-    const char *mtp_word; /* stands there in place of "layers.", if it is not NULL */
-    /* tables of the tensors that an MTP layer has as every decoder layer has them, by their names after the prefix;
-     * none: `layer` has these tables */
+    const char *mtp_word; /* the word used there in place of "layers."; NULL: "layers." */
+    /* tables of the tensors that an MTP layer has in common with decoder layers, by their names after the prefix; if
+     * there are none, the tables in `layer` are used */
     const fr_tensor_name *mtp_layer[FR_LAYER_TABLES];
-    bool mtp_flat;         /* a layer's names follow the prefix without "layers.0." */
+    bool mtp_flat;         /* the names of an MTP layer follow the prefix without "layers.0." */
     bool mtp_hidden_first; /* the input of an MTP layer is [hidden row ; embedding]; if false, [embedding ; hidden
                             * row] */
-    bool mtp_in_folders;   /* only folders have the MTP layer: readers of the family's GGUF files know none */
+    bool mtp_in_folders;   /* only folders have the MTP layer, because programs that read the family's GGUF files do not
+                            * support it */
     /* names of tensors that nothing reads, as patterns of fnmatch; NULL-terminated, or NULL */
     const char *const *extras;
-    /* patterns for names below a layer's prefix, MTP layers' too, that nothing reads; NULL-terminated, or NULL */
+    /* patterns of names that nothing reads, below the prefix of a layer or of an MTP layer; NULL-terminated, or NULL */
     const char *const *layer_extras;
     fr_values norms;          /* the form in which published files store the values of norms */
-    fr_row_order rotary_rows; /* order in GGUF of the rows of lines that set `rotary` */
+    fr_row_order rotary_rows; /* the order in GGUF of rows of tensors whose lines set `rotary` */
     bool untiled;             /* in the family's GGUF files, value heads are in the published order, not tiled */
 } fr_tensor_naming;
 
@@ -234,7 +236,8 @@ extern const fr_tensor_name fr_model_names[];
 /* Gives the family's table of the model's own tensors, or the default one. */
 const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming);
 
-/* Gives the tables of a layer's names, FR_LAYER_TABLES or fewer and then NULL. mtp: those of an MTP layer */
+/* Gives the tables of a layer's names: up to FR_LAYER_TABLES pointers, with NULL after the last if there are fewer.
+ * mtp: gives the tables of an MTP layer. */
 const fr_tensor_name *const *fr_naming_tables(const fr_tensor_naming *naming, bool mtp);
 
 /* The part of a model that is being bound: the prefix of its tensors' names, and the specs that give the sizes. */
@@ -247,7 +250,7 @@ typedef struct fr_binding {
     const fr_tensor_naming *naming;
     /* the order in which the rows of a matrix [vocab, hidden] are packed; NULL: unchanged */
     const int32_t *head_order;
-    bool *head_sorted; /* out: the head's rows were packed in the order of head_order */
+    bool *head_sorted; /* out: true if the head's rows were packed in the order of head_order */
 } fr_binding;
 
 /* Gives the prefix of the published names of a model's tensors. In multimodal models the names of the text model's
@@ -255,8 +258,8 @@ typedef struct fr_binding {
 const char *fr_tensor_names_prefix(const fr_weights *weights);
 
 /* Gives the part of a tensor's name by which tables list it. Two things are left out: a prefix that models of any
- * family may have, and the number of the tensor's layer. *of_layer: the name has a layer's number; *layer is that
- * number. */
+ * family may have, and the number of the tensor's layer. Sets *of_layer to whether the name has a layer's number, and
+ * *layer to that number. */
 const char *fr_tensor_names_below(const char *name, bool gguf, bool *of_layer, size_t *layer);
 
 /* Gives the prefix of the names of tensors outside of the text model. The head's name has this prefix too. */
@@ -267,8 +270,8 @@ fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
 
 /* Makes a binding for the MTP layer after the trunk's layers, with the names that such a layer has. An MTP layer has
- * the tensors of a decoder layer and some further tensors. beside: the binding is for these further tensors; if false,
- * for the tensors of a decoder layer. */
+ * the tensors of a decoder layer and some further tensors. If beside is true, the binding is for the further tensors,
+ * otherwise for the tensors of a decoder layer. */
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 /* Gives the factor of a channel of Mamba-2's convolution, if the layer has any (fr_layer_factors). */
@@ -307,8 +310,8 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Returns true if the table has a later line for this line's field. A model of this spec must be able to have the
- * later line's tensor in place of this line's. */
+/* Returns true if the table has a later line for this line's field, whose tensor a model of this spec may have in place
+ * of this line's tensor. */
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 
@@ -341,12 +344,12 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 /* Maps the rows or columns of a tensor in GGUF to their published places. */
 typedef struct fr_reorder {
     fr_row_order order;
-    size_t head;                    /* number of rows, or of columns, of one head */
+    size_t head;                    /* number of rows (or columns) of one head */
     size_t rotated;                 /* for FR_ROWS_TO_PAIRS and FR_ROWS_TO_NEOX: rows of a head that are rotated */
     size_t first, groups, in_group; /* for tiled orders: `first` is the number of rows before the heads, `groups` the
                                      * number of key heads, and `in_group` the number of value heads of each key head */
-    /* for FR_ROWS_PARTED: rows of a key head's values; then `head` is the number of rows of its query, and `first` the
-     * number of rows of the parts before this one */
+    /* for FR_ROWS_PARTED: number of rows of a key head's values. In that order, `head` is the number of rows of a key
+     * head's query, and `first` is the number of rows of the parts before this one. */
     size_t values;
 } fr_reorder;
 
@@ -354,8 +357,8 @@ typedef struct fr_reorder {
 fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
                                   const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Gives the reordering for a published tensor that holds DeltaNet's queries, keys, values and gates. The reordering is
- * for the rows of queries, keys and values or, if `gates` is set, for the rows of gates. */
+/* Gives the reordering for a published tensor that holds DeltaNet's queries, keys, values and gates. If `gates` is set,
+ * the reordering is for the rows of gates, otherwise for the rows of queries, keys and values. */
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
 /* Gives the form in which published files store the vector that this line names. */

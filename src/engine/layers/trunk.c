@@ -107,8 +107,8 @@ fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
 }
 
 /* Assigns KV layers. A layer that owns keys and values gets a KV layer of its own. A layer that borrows reads the KV
- * layer of the nearest owner before it of the same kind, sliding or full. (All layers of a drafter without a cache of
- * its own borrow from the target's cache, which the target has laid out.) */
+ * layer of the nearest earlier layer that owns keys and values and is of the same kind (sliding or full). A drafter may
+ * have no cache of its own. Then all its layers borrow from the target's cache, which the target has laid out. */
 static fr_status map_kv(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
     size_t last[2] = {0};
@@ -260,8 +260,8 @@ void fr_trunk_close(fr_trunk *trunk) {
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
-/* Describes rows of a branch's output, which is added to the stream, for the function that completes them on all
- * ranks. */
+/* Describes rows of a branch's output. The description is for the function that completes these rows on all ranks. The
+ * branch's output is added to the stream later. */
 static fr_shared_rows branch(const fr_activations *a, float *rows) {
     size_t hidden = a->trunk->spec.hidden;
     return (fr_shared_rows){rows, hidden, a->batch.count, fr_split_features(hidden)};
@@ -312,7 +312,7 @@ static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer)
             memcpy(a->aux_hidden + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
 }
 
-/* Adds the further rows of pictures to the output of a layer, for the thread's own rows. */
+/* Adds the further rows that a picture has for this layer to the layer's output, for the thread's own rows. */
 static void add_deepstack(const fr_team *team, const fr_activations *a, size_t layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
     fr_part_rows(team, a->batch.count, &begin, &end);
@@ -396,7 +396,7 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
         fr_norm_row(a, a->x + r * hidden, a->x + r * hidden, a->trunk->embed_norm, a->trunk->embed_norm_bias);
 }
 
-/* Notes the adapters of the thread's own rows. */
+/* Notes which adapters the thread's own rows use. */
 static void choose_adapters(const fr_team *team, fr_activations *a) {
     size_t begin, end;
     fr_part_rows(team, a->batch.count, &begin, &end);
@@ -404,8 +404,8 @@ static void choose_adapters(const fr_team *team, fr_activations *a) {
     a->workspace.adapters = a->adapters;
 }
 
-/* Runs all layers, or only the rank's own layers, between receiving and sending the stream. Returns true if the rows
- * have passed the last layer. */
+/* Receives the stream, runs the rank's own layers, and sends the stream. Without ranks, runs all layers. Returns true
+ * if the rows have passed the last layer. */
 static bool run_own_layers(const fr_team *team, fr_activations *a) {
     const fr_stages *stages = a->trunk->stages;
     const fr_batch batch = a->batch;
@@ -441,9 +441,9 @@ static void run_rows(const fr_team *team, const fr_forward *f) {
     if (a.trunk->project_out.data) project_rows(team, &a, &a.trunk->project_out, out, a.batch.count);
 }
 
-/* Gives the part of a forward for one slice of its rows. The slices go through the ranks one after the other. The row
- * that a row follows may be in an earlier slice. That does no harm: only recurrent layers look at that row, and
- * forwards with such layers are not divided. */
+/* Gives the part of a forward for one slice of its rows. The slices go through the ranks one after the other. A row's
+ * parent may be in an earlier slice. That does no harm: only recurrent layers read a row's parent, and forwards with
+ * such layers are not cut. */
 static fr_forward piece_of(const fr_forward *f, const fr_trunk *trunk, size_t index, size_t pieces) {
     fr_forward piece = *f;
     size_t begin, end, hidden = trunk->spec.hidden;

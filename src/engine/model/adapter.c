@@ -25,7 +25,7 @@ typedef struct source {
     double alpha;                    /* the adapter's alpha, if the file is GGUF */
 } source;
 
-/* The two tensors of a module. */
+/* The two tensors, a and b, that change one module of the model. */
 typedef struct pair {
     const fr_tensor *a, *b;
     char name[NAME_MAX_BYTES]; /* the name of the model's tensor that a and b change */
@@ -89,11 +89,11 @@ static fr_status check_shapes(const source *s, pair *p) {
 
 /* --------------------------------------------------------------------------------------------------------- matrices */
 
-/* Says how the rows of b, or the columns of a, differ in order from the model's. */
+/* Tells how the order of b's rows, or of a's columns, differs from the model's order. */
 typedef struct movement {
-    bool by_heads;    /* the file has a head's queries, keys and values together; the model has them apart */
-    fr_reorder order; /* if one of adapter and model is GGUF and the other is not: how GGUF's order differs from the
-                       * published one */
+    bool by_heads;    /* the file keeps the query, key and value of each head together; the model keeps all queries, all
+                       * keys and all values apart */
+    fr_reorder order; /* how GGUF's order differs from the published one, if only one of adapter and model is GGUF */
 } movement;
 
 static movement find_movement(const source *s, const fr_adapted_matrices *m) {
@@ -151,7 +151,7 @@ static fr_status fail_shape(const source *s, const pair *p, const fr_adapted_mat
                    m->of_expert ? (size_t)1 : m->experts);
 }
 
-/* Includes a product in the digest, which stands for all that the adapter changes. */
+/* Adds a product to the digest, which identifies everything that the adapter changes. */
 static void add_to_digest(fr_adapter *adapter, const fr_matrix *matrix, const fr_low_rank *p) {
     const uint64_t head[] = {matrix->adapted, p->rank};
     fr_sha256_add(&adapter->hash, head, sizeof head);
@@ -245,8 +245,8 @@ static fr_status find_pair(const source *s, const fr_tensor *a, pair *p) {
                    config_rank);
 }
 
-/* Returns true if the tensor is a copy of the model's own head. peft saves one beside a and b of the head. LoRA does
- * not train it, so it is not read. */
+/* Returns true if the tensor is a copy of the model's own head. peft saves such a copy with the head's a and b. LoRA
+ * does not train the copy, so it is not read. */
 static bool is_copy(const source *s, const fr_tensor *t) {
     static const char end[] = "lm_head.base_layer.weight";
     const fr_matrix *head = &s->adapter->model->trunk.head;

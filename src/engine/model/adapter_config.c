@@ -13,13 +13,13 @@
 
 enum { CONFIG_BYTES = 1 << 22, PATTERN_MAX = 256, PATTERNS_MAX = 1 << 14 };
 
-/* Members that change what is computed. Each must be missing, null, false or empty. */
+/* Members of the configuration that would change what is computed. Each must be missing, null, false or empty. */
 static const char *const refused[] = {"use_dora",     "lora_bias",         "modules_to_save",
                                       "use_qalora",   "layer_replication", "trainable_token_indices",
                                       "arrow_config", "target_parameters", "alora_invocation_tokens",
                                       "use_bdlora"};
 
-/* Ways of initializing a and b that change the model's own weights too. The adapter alone is then not enough. */
+/* Ways of initializing a and b that also change the model's own weights, so that the adapter alone is not enough. */
 static const char *const changing[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 static bool is_empty(const json_t *value) {
@@ -59,8 +59,8 @@ fr_status fr_adapter_config_read(fr_adapter_config *config, const char *path) {
     return fr_json_bool(config->root, "use_rslora", false, path, &config->rslora);
 }
 
-/* Sets *matches to whether the end of a module's name matches a pattern of peft, which is a regular expression of
- * Python. POSIX has the same expressions, as long as they have no braces and escape only punctuation. */
+/* Sets *matches to whether the end of a module's name matches a pattern of peft, which is a Python regular expression.
+ * POSIX reads such an expression in the same way if it has no braces and escapes only punctuation. */
 static fr_status compare(const char *pattern, const char *module, const char *where, bool *matches) {
     char whole[PATTERN_MAX + 16];
     regex_t regex;
@@ -75,8 +75,8 @@ static fr_status compare(const char *pattern, const char *module, const char *wh
     return FR_OK;
 }
 
-/* Looks for the first key of the object config[member] that is a pattern and matches the module's name. *of gets the
- * object, *found the key; NULL if no key matches. */
+/* Looks for the first key of the object config[member] that is a pattern and matches the module's name. Sets *of to the
+ * object and *found to the key; *found is NULL if no key matches. */
 static fr_status find_pattern(const fr_adapter_config *config, const char *member, const char *module, json_t **of,
                               const char **found) {
     const char *key;

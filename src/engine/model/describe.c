@@ -14,8 +14,8 @@ static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     if (last != first) fprintf(out, " to %zu", last);
 }
 
-/* Describes the experts. In a layer with experts, the feed-forward is that of the shared experts, if it is not
- * parallel to the mixture. */
+/* Describes the experts. If a layer's feed-forward is not parallel to its mixture, that feed-forward is the shared
+ * experts'. */
 static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     const fr_experts_spec *experts = fr_spec_experts(s);
     const fr_layer_spec *last = &s->layer[s->layers - 1];
@@ -32,8 +32,8 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
 /* The kinds of attention in a model's layers. */
 typedef struct attention_kinds {
     const fr_attention_spec *first; /* first layer with attention; NULL: there is none */
-    size_t layers, sliding, owners; /* layers: number of layers with attention; sliding: number of those that have a
-                                     * window; owners: number of those that have K/V of their own */
+    size_t layers, sliding, owners; /* layers: number of layers with attention; sliding: how many of them have a window;
+                                     * owners: how many of them have K/V of their own */
     bool alike;                     /* all layers with attention have heads of the same number and size */
 } attention_kinds;
 

@@ -28,8 +28,8 @@ static void add_tokenizer_eos(fr_model *model) {
     if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
 }
 
-/* Reads ids that are never drawn. Ids past the vocabulary are ignored: a model whose vocabulary was cut may still have
- * the list of the full vocabulary. transformers does the same. */
+/* Reads ids that are never drawn. Ids past the vocabulary are ignored, because a model whose vocabulary was cut may
+ * still have the list of the full vocabulary. transformers does the same. */
 static fr_status read_suppressed(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
     if (model->files.gguf)

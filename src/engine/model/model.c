@@ -56,8 +56,8 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     return fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer);
 }
 
-/* Gives the model its vision tower. Checks that the tower makes exactly as many further rows of a picture as the text
- * model's layers add. */
+/* Gives the model its vision tower. A picture may have further rows that the text model adds to the outputs of its
+ * layers. Checks that the tower makes exactly as many of these rows as the text model adds. */
 static fr_status set_vision(fr_model *model, const fr_trunk_spec *spec, fr_vision *vision, int32_t image_token,
                             const char *path) {
     size_t rows = fr_vision_row_width(vision) / spec->hidden;
@@ -113,7 +113,7 @@ static fr_status open_trunk(fr_model *model) {
     return status;
 }
 
-/* Binds a text encoder, which is not a family. */
+/* Binds a text encoder. A text encoder has no family. */
 static fr_status bind_encoder(fr_model *model, const char *chat_template) {
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;

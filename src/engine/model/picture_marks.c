@@ -1,8 +1,9 @@
-/* Replaces the marks in a prompt's text, which templates or users wrote, by the tokens that stand for its pictures.
+/* Replaces the marks of pictures in a prompt's text by the tokens that stand for the pictures. Templates or users wrote
+ * these marks.
  *
  * In: a text, pictures. Out: the text with image tokens, and with the tokens around them that the model was trained
- * with. This is done before the text is tokenized, because line breaks around a picture may be one token with those of
- * the text beside it. */
+ * with. This is done before the text is tokenized, because a line break next to a picture may become one token with a
+ * line break of the text. */
 #include "src/engine/model/model.h"
 
 #include <stdlib.h>
@@ -21,8 +22,8 @@ const char *fr_model_picture_mark(const fr_model *model) {
     return token && mark ? mark : token;
 }
 
-/* Appends a trusted span of the text, with the pictures' texts in place of the marks in it. *picture: number of the
- * next picture. */
+/* Appends a trusted span of the text, and replaces the marks in it by the pictures' texts. *picture: number of the next
+ * picture. */
 static void spell_span(const fr_model *model, const fr_picture *const *pictures, size_t count, const char *mark,
                        const fr_marked_text *text, fr_span span, size_t *picture, fr_text_buffer *spelled) {
     const char *at = text->text + span.begin, *end = text->text + span.end;

@@ -25,10 +25,11 @@ fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) 
     return types;
 }
 
-/* The usual number of prompt rows in a forward, for models without and with a mixture. A forward reads each expert
- * that any of its rows has chosen. With 64 rows it already reads most experts, but each for only a few rows; with 256
- * rows it reads each for four times as many. (GLM-4.7-Flash's shape, Q4_K, one core of a Xeon with VNNI: 272 tokens/s
- * with 64 rows, 317 with 128, 332 with 256, 334 with 512. Each doubling takes about 100 MB more.) */
+/* The usual number of prompt rows in a forward: USUAL_CHUNK for models without a mixture of experts, MIXTURE_CHUNK for
+ * models with one. A forward reads each expert that any of its rows has chosen. With 64 rows it already reads most
+ * experts, but each for only a few rows; with 256 rows it reads each expert for four times as many rows.
+ * (GLM-4.7-Flash's shape, Q4_K, one core of a Xeon with VNNI: 272 tokens/s with 64 rows, 317 with 128, 332 with 256,
+ * 334 with 512. Each doubling takes about 100 MB more.) */
 enum { USUAL_CHUNK = 64, MIXTURE_CHUNK = 256 };
 
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone) {

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-/* The modes of sentence-transformers; FR_POOLING_NONE: not supported. If several are true, sentence-transformers joins
- * their rows, which is not supported either. */
+/* The pooling modes of sentence-transformers; FR_POOLING_NONE: the mode is not supported. If several modes are true,
+ * sentence-transformers joins their rows. That is not supported either. */
 static const struct {
     const char *key;
     fr_pooling pooling;
@@ -17,8 +17,8 @@ static const struct {
              {"pooling_mode_mean_sqrt_len_tokens", FR_POOLING_NONE},
              {"pooling_mode_weightedmean_tokens", FR_POOLING_NONE}};
 
-/* Reads the modes. If one is not supported, gives FR_POOLING_NONE. That is no error, because the model may be used
- * only to generate text. */
+/* Reads the modes. If a mode is not supported, gives FR_POOLING_NONE. This is not an error, because the model may be
+ * used only to generate text. */
 static fr_status read_modes(const json_t *modes, fr_pooling *pooling) {
     size_t found = 0;
     fr_pooling last = FR_POOLING_NONE;

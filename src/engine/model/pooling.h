@@ -1,7 +1,7 @@
 /* Reads how a model's makers combine (pool) its rows into the embedding of a text.
  *
- * In: an opened model's files. Out: the pooling that they name, FR_POOLING_NONE if they name none; or an error
- * line. */
+ * In: an opened model's files. Out: the pooling that the files name, or FR_POOLING_NONE if they name none. If a file
+ * cannot be read, an error line. */
 #ifndef FR_SRC_ENGINE_MODEL_POOLING_H
 #define FR_SRC_ENGINE_MODEL_POOLING_H
 

@@ -52,9 +52,9 @@ static outline outline_of(const fr_forward *f) {
     return o;
 }
 
-/* Returns true if all ranks are about to run the same rows. If they aren't, their messages would not fit together, and
- * the forward is not run. The session learns of this before its next round (fr_session_check_abort), or by the logits,
- * none of which are finite. */
+/* Returns true if all ranks are about to run the same rows. If the rows differ, the ranks' messages would not fit
+ * together, so the forward is not run. The session sees this in two ways: by fr_session_check_abort before its next
+ * round, or by logits that are all not finite. */
 static bool ranks_agree(const fr_forward *f) {
     if (!f->model->ranks) return true;
     outline o = outline_of(f);
@@ -66,8 +66,8 @@ static void spoil_if_failed(const fr_forward *f) {
     for (size_t r = 0; r < f->head_rows; r++) f->best[r] = -1;
 }
 
-/* The pool compares the times of forwards of equal size (fr_pool_run_some). The size is the number of rows, to which
- * each row of logits adds this many. So only forwards with the same number of logits are compared. */
+/* The pool compares the times of forwards of equal size (fr_pool_run_some). A forward's size is its number of rows plus
+ * HEAD_ROW for each row of logits. So only forwards with the same number of logits are compared. */
 enum { HEAD_ROW = 1 << 16 };
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {

@@ -11,7 +11,7 @@ const fr_sampling_key fr_sampling_keys[FR_SAMPLING_KEYS] = {
 #include "samplers.def"
 };
 
-/* transformers decodes greedily if do_sample is false, so the temperature is then 0, whatever the file says. */
+/* transformers decodes greedily if do_sample is false. The temperature is then 0, whatever temperature the file has. */
 double fr_sampling_number(const fr_checkpoint *files, const fr_sampling_key *key) {
     fr_option_kind kind;
     double value = NAN, low, high;

@@ -32,8 +32,8 @@ int32_t fr_sample(const fr_distribution *p, double u) {
     return id;
 }
 
-/* Gives how much more probable candidate i is in p than in q; 0 if candidate i is not more probable in p. q NULL: in q
- * the draft has probability 1. */
+/* Gives how much more probable candidate i is in p than in q; 0 if it is not more probable in p. If q is NULL, the
+ * draft has probability 1 in q. */
 static double excess(const fr_distribution *p, const fr_distribution *q, int32_t draft, size_t i) {
     int32_t id = id_of(p, i);
     double drafted = q ? q->weight[id] / q->total : id == draft;

@@ -1,10 +1,10 @@
 /* Accepts or rejects drafts: pure functions of the target's logits or choices, the drafts, and random numbers.
  *
- * By default a draft is accepted if it is the target's own choice: the largest logit (fr_accept_greedy), or with
- * sampling the token that the target draws (fr_sampler_verify of sampler.h compares these). With --accept rejection
- * (Leviathan et al. 2023, arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318) a draft that was drawn from q is
- * accepted with probability min(1, p/q); if it is rejected, the token is drawn from the residual max(p - q, 0). The
- * result is distributed as p. */
+ * By default a draft is accepted if it is the target's own choice. Without sampling that is the token with the largest
+ * logit (fr_accept_greedy). With sampling it is the token that the target draws (fr_sampler_verify of sampler.h
+ * compares the two). With --accept rejection (Leviathan et al. 2023, arXiv:2211.17192; Chen et al. 2023,
+ * arXiv:2302.01318) a draft that was drawn from q is accepted with probability min(1, p/q); if it is rejected, the
+ * token is drawn from the residual max(p - q, 0). The result is distributed as p. */
 #ifndef FR_SRC_ENGINE_SESSION_ACCEPT_H
 #define FR_SRC_ENGINE_SESSION_ACCEPT_H
 
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Counts the accepted drafts: the longest prefix with drafts[i] == choices[i]. choices: [count + 1] the target's
- * choice after each verified row. choices[i] is valid only if all drafts before it are accepted. */
+/* Counts the accepted drafts: the longest prefix in which drafts[i] == choices[i]. choices: [count + 1] the target's
+ * choice after each verified row. choices[i] is valid only if all drafts before index i are accepted. */
 size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
 
 /* A distribution: candidate i, which is token ids[i], has the probability weight[i] / total. */
@@ -27,17 +27,17 @@ typedef struct fr_distribution {
 /* Returns the probability of a token. */
 double fr_probability(const fr_distribution *p, int32_t id);
 
-/* Returns true if a draft is accepted: if u < p / q. p and q are the draft's probabilities in the target's and in the
- * drafter's distribution, and u is uniform in (0, 1). */
+/* Returns true if a draft is accepted, which it is if u < p / q. p is the draft's probability in the target's
+ * distribution, q that in the drafter's distribution. u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
-/* Draws a token. Adds up the probabilities of the candidates in order, and returns the first at which the sum exceeds
- * u; -1 if all probabilities are 0. */
+/* Draws a token: adds up the probabilities of the candidates in their order, and returns the first token at which the
+ * sum exceeds u. Returns -1 if all probabilities are 0. */
 int32_t fr_sample(const fr_distribution *p, double u);
 
 /* Draws the token that replaces a rejected draft. The token is drawn from the residual max(p - q, 0), normalized. If
  * the residual is 0 for all tokens, the token is drawn from p. u is used as in fr_sample. Candidate i of q is token i.
- * q NULL: in q the draft has probability 1. */
+ * If q is NULL, the draft has probability 1 in q. */
 int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u);
 
 #endif

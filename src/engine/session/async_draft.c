@@ -10,8 +10,8 @@
 #include "src/engine/session/drafting.h"
 #include "src/engine/session/timeline.h"
 
-/* Counts the drafts that fit after the timeline. There are none after an end of sequence, and none before the target
- * has run all ids except the last one. */
+/* Counts the drafts that fit after the timeline. The count is 0 after an end of sequence, and until the target has run
+ * all ids except the last one. */
 static size_t most_drafts(const fr_session *s) {
     size_t left = s->context - s->length;
     if (s->length < 2 || s->phase != FR_PHASE_BETWEEN || s->ended || left < 2) return 0;
@@ -30,8 +30,8 @@ static fr_status draft(void *context) {
     return FR_OK;
 }
 
-/* Returns true if the draft model runs on several ranks. Its messages among ranks must not mix with those of the
- * caller's own forwards. */
+/* Returns true if the draft model runs on several ranks. The draft model's messages among ranks must not mix with those
+ * of the caller's own forwards. */
 static bool shares_ranks(const fr_drafter *drafter) {
     const fr_model *model = drafter ? fr_drafter_model(drafter) : NULL;
     return model && model->ranks;

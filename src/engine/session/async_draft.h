@@ -40,8 +40,8 @@ fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_draft_depth_
 void fr_async_draft_cancel(fr_session *session);
 void fr_async_draft_close(fr_session *session);
 
-/* Makes up to `steps` drafts before it returns, each of them the id with the largest logit. None of them is kept in
- * the session. logits: NULL, or room for [steps, vocab]. */
+/* Makes up to `steps` drafts before it returns; each draft is the id with the largest logit. The session keeps none of
+ * these drafts. logits: NULL, or room for [steps, vocab]. */
 fr_status fr_async_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
 #endif

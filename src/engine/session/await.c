@@ -22,9 +22,9 @@ static size_t common_blocks(const fr_session *a, const fr_session *b) {
 }
 
 /* Returns true if the leader, a session whose prompt runs in this round, is computing the block that session s needs
- * next. A block is the FR_KV_PAGE ids of one page. pair: 1 if a drafter's cache is shared too, otherwise 0. A
- * drafter's entry for a position also depends on the id at the next position. So with pair = 1 the entries of a block
- * are those of the positions one before its ids. */
+ * next. A block is the FR_KV_PAGE ids of one page. pair: 1 if a drafter's cache is shared too, otherwise 0. A drafter's
+ * entry for a position also depends on the id at the next position. So with pair = 1 the entries of a block are those
+ * of the positions one before the block's ids. */
 static bool next_is_coming(const fr_session *s, const fr_session *leader, size_t common, size_t pair) {
     size_t block = (s->cache.kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
     bool helps = fr_smaller(end - pair, s->length - 1) > s->cache.kv.length;
@@ -38,9 +38,10 @@ static void ask_for_states(fr_session *leader, size_t position) {
         leader->cache.awaited[leader->cache.awaited_count++] = position;
 }
 
-/* Asks the leader to store its recurrent states for session s; returns true if the leader will. Pages exist for every
- * block, but states only for one position, so the position near the end of the common part is asked for. It is one
- * position before that end, because a drafter's entry for a position also depends on the next id. */
+/* Asks the leader to store its recurrent states for session s; returns true if the leader will. Each block of the
+ * common part has a page, but states are stored for one position only. So the states near the end of the common part
+ * are asked for: those one position before the end, because a drafter's entry for a position also depends on the next
+ * id. */
 static bool states_are_coming(const fr_session *s, fr_session *leader, size_t common) {
     size_t end = common * FR_KV_PAGE, ahead = leader->cache.kv.length;
     if (end < s->cache.kv.length + 2 || ahead < s->cache.kv.length || ahead >= end ||

@@ -39,7 +39,7 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
                                     .embedding = fr_input_embedding(s->embeddings, position + r, width)};
 }
 
-/* Stores each session's adapters in the engine and returns their array; NULL if no session has any. */
+/* Stores each session's adapters in the engine and returns the engine's array of them; NULL if no session has any. */
 static const fr_adapter_set *const *note_adapters(fr_engine *e) {
     bool any = false;
     for (size_t i = 0; i < e->capacity; i++) {
@@ -72,15 +72,15 @@ static bool is_prompt(const fr_batch_slice *slice) {
     return slice->session->phase == FR_PHASE_PENDING;
 }
 
-/* Counts the slice's rows that are certain to stay on the timeline. If drafts are verified, that is the last id's row
- * alone. In a prompt, these are all rows without logits. The prompt's last row has logits and does not count, because
+/* Counts the slice's rows that will certainly stay on the timeline. If drafts are verified, that is only the row of the
+ * last id. In a prompt, these are all rows without logits. The prompt's last row has logits; it does not count, because
  * a fork of the session runs it again. */
 static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
 
-/* Counts the slice's first rows that lie in the frontier's page. A picture that may not be cut and reaches into the
- * next page does not count. If the slice begins with such a picture, exactly the picture's rows count. */
+/* Counts how many of the slice's first rows lie in the frontier's page. If a picture that may not be cut reaches into
+ * the next page, its rows do not count. If the slice begins with such a picture, exactly that picture's rows count. */
 static size_t near_rows(const fr_batch_slice *slice) {
     size_t position = slice->session->cache.kv.length;
     return fr_batch_cut(slice->session, fr_kv_run(position, position + slice->rows));
@@ -108,8 +108,8 @@ static void claim_pages(fr_batch_slice *slices, size_t count) {
             if (is_prompt(slice) != drafts) claim_far(slice);
 }
 
-/* Places the rows without logits in the batch and returns their number. *keep gets the number of rows whose hidden
- * rows are never read: all of them, or 0 if some session reads hidden rows. */
+/* Places the rows without logits in the batch and returns their number. *keep gets the number of rows whose hidden rows
+ * are never read. These are all the placed rows, or none if some session reads hidden rows. */
 static size_t place_plain(fr_batch_slice *slices, size_t count, size_t *keep) {
     size_t rows = 0;
     bool read = false;

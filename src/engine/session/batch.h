@@ -1,7 +1,7 @@
 /* Runs rows of several sessions in one forward.
  *
  * In: for each session, the number of rows from its frontier on, and the number of these whose logits are wanted. Out:
- * K/V in the sessions' caches, hidden rows, logits. No row's bits depend on the rows beside it.
+ * K/V in the sessions' caches, hidden rows, logits. The bits of a row do not depend on the other rows of the batch.
  *
  *     batch    rows without logits: session 0's, session 1's, ... | rows with logits: session 0's, session 1's, ...
  *
@@ -14,25 +14,25 @@
 /* Describes one session's rows of a batch. */
 typedef struct fr_batch_slice {
     fr_session *session;
-    size_t rows;         /* in: number of rows, one for each of the timeline's ids and each draft; out: number of these
-                          * that got pages */
-    size_t heads;        /* in: number of last rows whose logits are wanted; out: number of these rows that were run */
+    size_t rows;         /* in: number of rows, one for each of the timeline's ids and each draft; out: how many of
+                          * these rows got pages */
+    size_t heads;        /* in: how many of the last rows need logits; out: how many of these were run */
     size_t at, heads_at; /* out. at: batch index of the first row without logits; heads_at: batch index of the first row
                           * with logits */
 } fr_batch_slice;
 
-/* Limits the number of the session's next ids that a forward runs, so that it cuts no picture whose rows must be run
- * together. rows: the wanted number. If it would cut such a picture, the result is the number of ids before the
- * picture. If no ids come before the picture, the result is the number of the picture's rows. It may be more than
- * `rows` but is at most engine->prompt_rows. */
+/* Limits the number of the session's next ids that a forward runs, so that the forward cuts no picture whose rows must
+ * be run together. rows: the wanted number. If `rows` ids would cut such a picture, the result is the number of ids
+ * before the picture. If the picture comes first, the result is the number of the picture's rows. The result may be
+ * more than `rows`, but it is at most engine->prompt_rows. */
 size_t fr_batch_cut(const fr_session *session, size_t rows);
 
-/* Takes the pages of the slice's first rows. FR_MEMORY if no page is free; then the slice can't be run. */
+/* Takes the pages of the slice's first rows. Fails with FR_MEMORY if no page is free; the slice can't be run then. */
 fr_status fr_batch_admit(const fr_batch_slice *slice);
 
-/* Runs the slices of one engine's sessions in one forward. All slices must be admitted, and no session may occur
- * twice. There are at most engine->rows rows, engine->head_rows of them with logits. Afterwards each session's logits
- * and best are those of its rows with logits. */
+/* Runs the slices of one engine's sessions in one forward. All slices must be admitted, and no session may occur twice.
+ * All slices together have at most engine->rows rows; at most engine->head_rows of these have logits. After the call,
+ * each session's `logits` and `best` are those of its own rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_batch_slice *slices, size_t count);
 
 /* Gives the batch index of the slice's row `row`. For rows without logits, the values that draft methods read exist

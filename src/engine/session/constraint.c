@@ -7,9 +7,10 @@
 
 #include "base/error.h"
 
-#define FREE         UINT32_MAX /* the state after the end of a sequence */
-#define FORCED_BYTES 128        /* bytes of forced text that are looked up at most */
-/* if at most one id in this many is allowed, the allowed ids are listed as candidates; otherwise the row is masked */
+#define FREE         UINT32_MAX /* the state after the end of a sequence, where every id is allowed */
+#define FORCED_BYTES 128        /* the most bytes of forced text that are looked up */
+/* If at most one id in this many is allowed, the allowed ids are listed as candidates. Otherwise the other ids are
+ * masked in the row. */
 #define FEW          8
 
 fr_status fr_constraint_set(fr_constraint *c, fr_grammar *grammar, const fr_model *model, size_t vocab, size_t room) {
@@ -59,10 +60,10 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
     return fr_grammar_step(c->grammar, state, id, next);
 }
 
-/* Explains the members states, known, first and sweeps of fr_constraint. states[i] is the grammar's state after the
+/* These are the members states, known, first and sweeps of fr_constraint. states[i] is the grammar's state after the
  * first i ids of the text, for i from 0 to `known`. To make room, the grammar may drop states from its table; this is
- * called a sweep. After a sweep only states[first] and later ones are in the table. `sweeps` is the grammar's number
- * of sweeps when these members were last set. If the grammar's number differs, all of states may have been dropped. */
+ * called a sweep. After a sweep only states[first] and later ones are in the table. `sweeps` is the grammar's number of
+ * sweeps when these members were last set. If the grammar's number differs, all of states may have been dropped. */
 
 /* Makes room in the grammar's table of states and keeps the last state, even if all others are dropped. */
 static fr_status make_room(fr_constraint *c) {
@@ -75,8 +76,8 @@ static fr_status make_room(fr_constraint *c) {
     return FR_OK;
 }
 
-/* Finds the state after the ids and drafts of `past`. Begins after the longest prefix of them whose states are known
- * already. */
+/* Finds the state after the ids and drafts of `past`. The states after some of the first ids are known already, so the
+ * search begins after the last of these. */
 static fr_status follow(fr_constraint *c, const fr_past *past, uint32_t *state) {
     size_t end = past->length + past->drafted, kept = 0;
     if (c->begin > past->length) c->begin = past->length;
@@ -134,8 +135,8 @@ static bool are_few(const uint64_t *words, size_t count, size_t most) {
     return found <= most;
 }
 
-/* Gathers the logits and ids of the allowed candidates and returns their number. The input row may lie in `logits`,
- * because each logit is read before its place is overwritten. */
+/* Gathers the logits and ids of the allowed candidates and returns their number. `row` may lie in `logits`, because
+ * each logit is read before its place is overwritten. */
 static size_t gather(const uint64_t *words, size_t count, const float *row, float *logits, int32_t *ids) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -216,8 +217,8 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
 }
 
 /* Makes drafts of forced bytes. If the bytes begin with a token that the grammar names by its id, this token is the
- * only draft. Otherwise the text before the first such token is tokenized. The text's last token may continue past the
- * forced bytes, so it is left out if it is not the only token. */
+ * only draft. Otherwise the text before the first such token is tokenized. The last token of this text may continue
+ * past the forced bytes. So the last token is left out, unless it is the only one. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;

@@ -10,8 +10,8 @@ typedef struct chain {
     double all_stand; /* probability that all drafts with a row are accepted */
 } chain;
 
-/* Fills in a part's `stands`: the probability of each draft if those before it are accepted. Looked-up drafts need no
- * correction, because their method has counted how often such drafts were accepted. */
+/* Fills in a part's `stands`: for each draft, the probability that it is accepted if all drafts before it are accepted.
+ * Looked-up drafts need no correction, because their method has counted how often such drafts were accepted. */
 static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *part) {
     fr_draft_gain gains;
     bool corrects = part->tells && !part->looked_up;
@@ -23,16 +23,16 @@ static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *
     }
 }
 
-/* Returns how many of a part's drafts are verified in any case. FR_STEP_MAX has another meaning: each draft is
- * verified only if it is worth its row. */
+/* Returns how many of a part's drafts are verified whether or not they are worth their rows. If the result is
+ * FR_STEP_MAX, each draft is verified only if it is worth its row. */
 static size_t count_certain(const fr_draft_depth_part *part) {
     if (part->looked_up) return part->tells ? FR_STEP_MAX : part->drafted;
     if (part->ends && !part->compares) return FR_STEP_MAX;
     return fr_smaller(part->drafted, part->planned);
 }
 
-/* Returns the chain whose next draft is most likely to be accepted with all before it, and gives this probability in
- * *likeliest. Returns `count` if no chain has a draft left. */
+/* Finds the chain whose next draft is most likely to be accepted together with all drafts before it. Returns the
+ * chain's index, and this probability in *likeliest. Returns `count` if no chain has a draft left. */
 static size_t find_likeliest(const chain *chains, size_t count, double *likeliest) {
     size_t found = count;
     for (size_t i = 0; i < count; i++) {

@@ -18,27 +18,31 @@
 #define LAST          64          /* largest number of rounds between tries */
 #define CHEAP         0.05        /* a try that loses at most this share of a round is cheap */
 #define LAST_CHEAP    8           /* a cheap try comes again after at most this many rounds */
-#define FIRST_DEAR    1.7         /* the first draft is dear if two take less than this many times as long as one */
-#define FOLLOWED      7           /* missed tokens that a method runs at no cost in the forward of its first draft */
+/* the first draft counts as expensive if two drafts take less than this many times as long as one */
+#define FIRST_DEAR    1.7
+/* number of missed tokens (which the drafter has not run yet) that run at no cost in the forward of the first draft */
+#define FOLLOWED      7
 /* the time to run further missed tokens is spread over at least this many rounds */
 #define FOLLOW_ROUNDS 32.0
 #define FOLLOW_GUESS  (1.0 / 16) /* guessed time to run a missed token, as a share of a draft's time */
 #define FEW           4          /* running fewer missed tokens than this takes too little time to be measured */
-/* if further timelines' drafts cost more than this share of their cost alone, they count as made one timeline at a
- * time, not together */
+/* If drafts of further timelines cost more than this share of what they would cost alone, the drafter is assumed to
+ * draft for one timeline after another, not for all together. */
 #define ALMOST_ALONE  0.8
-/* a chain that ends by its probabilities may be up to this many times as long as planned */
+/* A chain that its probabilities may end early can be up to this many times as long as planned. */
 #define LONGER        2
-#define SHARE_MAX     2.0   /* most that a chain costs beside others, as a multiple of its cost alone */
+/* the most that a chain costs when made with others, as a multiple of its cost when made alone */
+#define SHARE_MAX     2.0
 #define HOPE          0.5   /* each row beyond the measured rows is assumed to cost this share of a measured row */
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
 #define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
 #define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
-#define FEARED        1.25  /* to limit losses, a row beyond the measured ones counts as this many measured rows */
+/* to limit losses, each row beyond the largest measured number counts as this many measured rows */
+#define FEARED        1.25
 
-#define TRUSTED 64   /* number of rounds after which times of an earlier run no longer count */
-#define ENOUGH  8.0  /* a time with this many readings in this run no longer uses the earlier run's time */
-#define DOUBT   0.95 /* a time that was not measured again is stored as this share of itself */
+#define TRUSTED 64   /* number of rounds after which times of an earlier run are no longer used */
+#define ENOUGH  8.0  /* if this run has this many readings of a time, the earlier run's time is no longer mixed in */
+#define DOUBT   0.95 /* if a time was not measured again, this share of it is stored */
 
 #define UNKNOWN (-1.0) /* stands for a time that is not known */
 
@@ -51,7 +55,7 @@ typedef struct candidate {
     double all_stood; /* probability that the draft and all before it are accepted */
     double gain;      /* tokens that the draft is expected to add */
     double rows;      /* expected number of rows of the drafts before this draft */
-    double follow;    /* seconds of running missed tokens, which only a timeline's first draft adds */
+    double follow;    /* seconds to run missed tokens; only a timeline's first draft adds them */
 } candidate;
 
 /* The expected tokens and seconds of a round, for each number of drafts. */
@@ -59,8 +63,8 @@ typedef struct outlook {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_drafter *drafter; /* the drafter that is asked for all timelines' drafts */
     const fr_draft_depth_part *parts;
-    size_t count, base; /* count: number of timelines; base: number of rows without any draft */
-    size_t limit;       /* drafts that may be given out */
+    size_t count, base; /* count: number of timelines; base: number of rows of a round without drafts */
+    size_t limit;       /* the most drafts that may be given to timelines */
     /* the number of drafts with the most tokens a second */
     size_t best;
     /* `verify` and `draft` are T and D of draft_depth.h in seconds; share: see fr_draft_depth_drafter */
@@ -117,13 +121,14 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* An interrupted process makes a reading too long. These numbers say how often that is assumed to happen: in at most
- * one of so many readings. For drafting it is one in 4. Looked-up and computed drafts take different times, so large
- * readings may be right. For forwards it is one in 2, because forwards of equally many rows take similar times. */
+/* If another process interrupts this one, a reading is too long. These numbers limit how often that is assumed to
+ * happen. For drafting it is assumed of at most one in DRAFT_HELD_UP readings: looked-up and computed drafts take
+ * different times, so large readings may be right. For forwards it is assumed of at most one in VERIFY_HELD_UP, because
+ * forwards of equally many rows take similar times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
-/* Gives the mean of the readings, after the largest ones were lowered to the largest reading below them. One reading
- * in `held_up` is lowered. If there are only two readings, one of them is lowered. */
+/* Gives the mean of the readings, after the largest ones are lowered. One reading in every `held_up` is lowered, to the
+ * value of the largest reading that is not. If there are only two readings, one of them is lowered. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -144,9 +149,9 @@ static void add_reading(fr_draft_depth_timing *timing, double reading, uint64_t 
 }
 
 /* Fills in the entries of seconds[1 .. count] that are UNKNOWN. First, known times that are too long are corrected by
- * two rules: less work takes no longer, and n times the work takes at most n times as long. Unknown entries between
- * two known values lie on a line, and those before the first known value on a line from 0. Those after the last known
- * value equal it. Returns the index of the last known value. */
+ * two rules: less work takes no longer, and n times the work takes at most n times as long. Unknown entries between two
+ * known values lie on a line, and those before the first known value on a line from 0. Entries after the last known
+ * value are set to that value. Returns the index of the last known value. */
 static size_t complete(double *seconds, size_t count) {
     double least = HUGE_VAL;
     for (size_t i = count; i > 0; i--) {
@@ -172,9 +177,9 @@ static bool is_known(const fr_draft_depth_timing *timing, uint64_t since) {
     return timing->count && timing->when >= since;
 }
 
-/* Gives this run's times as a multiple of an earlier run's, by the size of work that this run measured most often; 1
- * if both runs measured no common size. Other programs may have slowed one of the two runs down, which changes all
- * sizes alike. */
+/* Gives the ratio of this run's times to an earlier run's times. The ratio is taken for the size of work that this run
+ * measured most often. It is 1 if the two runs measured no common size. Other programs may have slowed one of the runs
+ * down; that changes the times of all sizes by the same factor. */
 static double compare_runs(const fr_draft_depth_timing *timings, const double *earlier, size_t count) {
     size_t most = 0;
     for (size_t i = 1; i <= count; i++)
@@ -183,8 +188,8 @@ static double compare_runs(const fr_draft_depth_timing *timings, const double *e
 }
 
 /* Returns true if times of an earlier run are still used where this run has measured none. They are used only in the
- * first rounds. Times of an earlier run may be wrong, and if they were used longer, this run would never try and
- * measure. */
+ * first rounds, because they may be wrong. If they were used longer, this run might never make the tries that would
+ * correct them. */
 static bool trusts_earlier(const fr_draft_depth *draft_depth) {
     return draft_depth->round < TRUSTED;
 }
@@ -197,8 +202,9 @@ static void fill_from_earlier(const fr_draft_depth_timing *timings, const double
         if (seconds[i] == UNKNOWN && earlier[i] > 0) seconds[i] = factor * earlier[i];
 }
 
-/* Fills in T, the seconds of a forward by its number of rows. Only times that were measured since round `since` count;
- * in the first rounds, times of an earlier run fill the gaps. Returns the largest number of rows that was measured. */
+/* Fills in T, the seconds of a forward by its number of rows. Only times that were measured since round `since` are
+ * used. In the first rounds, times of an earlier run fill the gaps. Returns the largest number of rows that was
+ * measured. */
 static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, double *seconds) {
     for (size_t rows = 1; rows <= FR_DRAFT_DEPTH_ROWS; rows++)
         seconds[rows] = is_known(&draft_depth->verify[rows], since) ? draft_depth->verify[rows].usual : UNKNOWN;
@@ -208,10 +214,10 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
     return complete(seconds, FR_DRAFT_DEPTH_ROWS);
 }
 
-/* Fills in D, the seconds of drafting, by the number of drafts asked for, from 0. A number that only an earlier run
- * measured gets that run's time. Beyond the largest known number, each further draft costs the mean of the drafts up
- * to there; if `hoped`, it costs nothing. A block takes equally long for every number of drafts; its time is stored as
- * that of 1 draft. */
+/* Fills in D, the seconds of drafting, by the number of drafts asked for, from 0. If only an earlier run measured a
+ * number of drafts, that run's time is used. Beyond the largest known number, each further draft costs the mean of the
+ * known drafts; if `hoped` is true, it costs nothing. A block takes equally long for every number of drafts, and its
+ * time is stored as the time of 1 draft. */
 static void draft_times(const fr_draft_depth *draft_depth, const fr_draft_depth_drafter *drafter, bool hoped,
                         bool block, double *seconds) {
     bool trusts = trusts_earlier(draft_depth), measured = drafter->draft[1].count > 0;
@@ -233,14 +239,14 @@ static bool makes_blocks(const fr_draft_depth_part *parts, size_t count) {
     return any;
 }
 
-/* Counts the missed tokens that a timeline must run, beyond those that cost nothing. */
+/* Counts the missed tokens that a timeline must run, except those that are run at no cost (FOLLOWED). */
 static size_t rows_behind(const fr_draft_depth_drafts *drafts) {
     return drafts->behind > FOLLOWED ? drafts->behind - FOLLOWED : 0;
 }
 
-/* Gives the seconds to run one missed token. With fewer than two readings they are guessed as a small share of a
- * draft's time, because weights are read once for all rows. A single reading counts only if it is below the guess,
- * because it may be too long. */
+/* Gives the seconds to run one missed token. With fewer than two readings this time is guessed. The guess is a small
+ * share of a draft's time, because weights are read once for all rows. A single reading may be too long, so it counts
+ * only if it is below the guess. */
 static double follow_time(const fr_draft_depth_drafter *drafter) {
     double guess = drafter->draft[1].usual * FOLLOW_GUESS, usual = drafter->follow.usual;
     return drafter->follow.count == 0 || (drafter->follow.count == 1 && usual > guess) ? guess : usual;
@@ -297,9 +303,8 @@ static double cost(const outlook *o, const candidate *c) {
 }
 
 /* Gives the tokens that a timeline's next draft gains, less the tokens that could be made in the draft's time at
- * `price` tokens a second. A first draft may cost much more than further ones. In this case chains of every length
- * that begin with the first draft are compared. The result is the mean surplus of a draft in the best of these
- * chains. */
+ * `price` tokens a second. A first draft may cost much more than further drafts. So chains of every length that begin
+ * with this draft are also compared. The result is then the mean surplus of a draft in the best of these chains. */
 static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
     double surplus = c.gain - price * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
@@ -319,7 +324,7 @@ static double surplus_of(const outlook *o, size_t timeline, double price) {
     return best;
 }
 
-/* Finds the timeline whose next draft gains most; o->count if none may draft more. */
+/* Finds the timeline whose next draft has the largest surplus; o->count if no timeline may have another draft. */
 static size_t most_gaining(const outlook *o, double price) {
     size_t found = o->count;
     double most = 0;
@@ -379,10 +384,10 @@ typedef struct question {
     bool hoped;
 } question;
 
-/* Adds drafts to the round one by one, as long as there is room and some timeline gains by one more. The forward gets
- * at most as many rows as one that was measured. If `hoped`, the number of drafts may be twice as high as that limit,
- * plus one. The time of a chain of `longest` drafts is counted at the start, so chains up to this length add no
- * time. */
+/* Adds drafts to the round one by one, as long as there is room and some timeline gains by one more draft. The forward
+ * gets at most as many rows as the largest measured forward. If `hoped` is true, the number of drafts may be twice as
+ * high as that limit, plus one. The time of a chain of `longest` drafts is counted at the start, so chains up to this
+ * length add no time. */
 static void grow(outlook *o, const question *q, size_t longest) {
     size_t largest = open_outlook(o, q->draft_depth, q->parts, q->count, q->taken, q->hoped);
     size_t measured = largest > o->base ? largest - o->base : 0;
@@ -407,8 +412,8 @@ static double rate_of(const outlook *o, size_t drafts) {
 }
 
 /* Makes the outlook. If several timelines draft in one batch, they share the time of each step. A further step may then
- * be worth its time for all of them together, though for none alone. So a few depths are also tried in another way: the
- * time of a chain of that depth is counted at the start (grow). */
+ * be worth its time for all timelines together, although it is not for any single timeline. So a few depths are also
+ * tried in another way: the time of a chain of that depth is counted at the start (grow). */
 static void look(outlook *o, const question *q) {
     static const size_t depths[] = {2, 3, 4, 6, 8, 11, 15};
     grow(o, q, 0);
@@ -421,9 +426,9 @@ static void look(outlook *o, const question *q) {
 }
 
 /* Fills in seconds[1 .. count] with the times that a later run can begin with; 0 where nothing is known. If a time has
- * few readings in this run, it is the mean of this run's time and the earlier run's scaled time; the more readings,
- * the more this run's time weighs. Without an earlier time a single reading does not count, because it may be too
- * long. A time that was not measured again is stored as DOUBT times itself, but not below the time of one row or
+ * few readings in this run, it is the weighted mean of this run's time and the earlier run's scaled time. This run's
+ * time has more weight if it has more readings. Without an earlier time a single reading does not count, because it may
+ * be too long. A time that was not measured again is stored as DOUBT times itself, but not below the time of one row or
  * draft. So a time that was too long shrinks from run to run, even if no run tries it. Returns true if anything was
  * measured. */
 static bool merge_times(const fr_draft_depth_timing *timings, const double *earlier, double *seconds, size_t count) {
@@ -473,7 +478,7 @@ size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[F
 
 /* Describes a try: a number of drafts, other than the best known one, that is asked for only to measure it. */
 typedef struct attempt {
-    const size_t *whose; /* for each draft, the timeline that gets it; this array belongs to the outlook */
+    const size_t *whose; /* for each draft, the timeline that gets it; the array belongs to the outlook */
     size_t drafts;       /* number of drafts */
     size_t extra;        /* index of a timeline that gets one more draft than `whose` says; outlook.count: no timeline
                           * does */
@@ -530,9 +535,9 @@ static size_t most_promising(const outlook *o) {
     return most;
 }
 
-/* Gives an attempt near the best choice: one draft more or less, none, twice as many, or one for another timeline.
- * Gives the attempt among these that was measured the longest time ago. If there is nothing to try, it gives the best
- * choice itself. */
+/* Gives an attempt near the best choice: one draft more, one less, none, about twice as many, or one for another
+ * timeline. Of these attempts, the one that was measured the longest time ago is given. If there is nothing to try, the
+ * best choice itself is given. */
 static attempt attempt_near(const outlook *known) {
     const size_t near[] = {known->best + 1, known->best - 1, 0, 2 * known->best + 1};
     attempt found = attempt_other_timeline(known);
@@ -567,10 +572,10 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
 /* Makes one attempt to learn whether another choice is better than the best known one. The first of these attempts
  * that applies is made.
  *
- *   1. The number of drafts that is best by the hoped times, if by these it gives more tokens a second than the best
- *      known choice. If this attempt applies, the other attempts are not considered.
+ *   1. The number of drafts that is best by the hoped times, if the hoped times promise more tokens a second than the
+ *      best known choice gives. If this attempt applies, the other attempts are not considered.
  *   2. If there are several timelines, and the best known choice is to make no drafts: the number of drafts that is
- *      most promising by the hoped times. A step that does not pay for one timeline may pay for all.
+ *      most promising by the hoped times. A step that does not pay for one timeline may pay for all together.
  *   3. An attempt near the best known choice. If the best known choice is to make no drafts, it is the number of drafts
  *      that is most promising by the known times. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
@@ -593,7 +598,7 @@ static double expect_drafts(const outlook *known, const fr_draft_depth_part *par
     return drafts;
 }
 
-/* Expresses the times of a part's drafts and rows as numbers of tokens: those that the best choice would make in that
+/* Expresses the times of a part's drafts and rows in tokens: the number of tokens that the best choice makes in that
  * time. others: number of drafts that the other parts are expected to propose. */
 static void tell_worth(const outlook *known, fr_draft_depth_part *part, double others) {
     double rate = rate_of(known, known->best);
@@ -608,8 +613,9 @@ static void tell_worth(const outlook *known, fr_draft_depth_part *part, double o
 }
 
 /* Decides which chains may end early, and by which gains. In a try, chains do not end early, so that more is learned.
- * If several timelines draft in a try, only one of their chains is made whole; the timelines take turns. A chain that
- * ends by its own probabilities may become longer than the one that pays on average. A block is made whole anyway. */
+ * If several timelines draft in a try, only one of their chains is made whole, each time another timeline's. A chain
+ * that ends by its own probabilities may become longer than the one that pays on average. A block is always made
+ * whole. */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     double expected = 0;
@@ -628,17 +634,19 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
     }
 }
 
-/* Gives the seconds that are lost if `count` drafts beside `base` rows are all rejected. seconds: T, as
- * fr_draft_depth_lately fills it in. Rows beyond the largest measured number are assumed to be dear: if more than
- * `base` rows were measured, each costs FEARED measured rows, otherwise as much as the mean of the base rows. */
+/* Gives the seconds that are lost if `count` drafts are verified in addition to `base` rows and all of them are
+ * rejected. seconds: T, as fr_draft_depth_lately fills it in. Rows beyond the largest measured number are assumed to be
+ * expensive. If more than `base` rows were measured, each such row costs FEARED times a measured row. Otherwise it
+ * costs the mean of the `base` rows. */
 static double at_risk(const double *seconds, size_t base, size_t largest, size_t count) {
     if (largest <= base) return (double)count * seconds[base] / (double)base;
     size_t measured = fr_smaller(base + count, largest);
     return seconds[measured] - seconds[base] + FEARED / HOPE * (seconds[base + count] - seconds[measured]);
 }
 
-/* Sets how many rows a part's looked-up drafts may take, besides the rows that other parts need, and the price of each
- * row. If all of these drafts are rejected, the time of at most `risk` forwards is lost. */
+/* Sets how many rows a part's looked-up drafts may take in addition to the rows that other parts need, and the price of
+ * each row. The number is so small that at most the time of `risk` forwards is lost if all of these drafts are
+ * rejected. */
 static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room, double risk) {
     double verify[FR_DRAFT_DEPTH_ROWS + 1], rate = fr_draft_depth_rate(known->draft_depth);
     size_t base = known->base + others, largest = fr_draft_depth_lately(known->draft_depth, verify);
@@ -709,8 +717,8 @@ static size_t other_drafter(const fr_draft_depth_part *parts, size_t count, size
     return FR_DRAFTERS_MAX;
 }
 
-/* Gives the drafter whose best choice has the most tokens a second. Only drafters that were tried count; if none was,
- * gives the drafter that the parts have now. */
+/* Gives the drafter whose best choice has the most tokens a second. Only drafters that were tried are compared. If none
+ * was tried, gives the drafter that the parts have now. */
 static size_t best_drafter(fr_draft_depth_part *parts, const question *q) {
     size_t best = parts[0].drafter;
     double most = 0;
@@ -783,7 +791,7 @@ static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafti
 }
 
 /* Returns true if a second timeline is asked as well, to learn how long two chains take together. If the second
- * timeline's method must first run a prompt, the timeline is asked only if more than one draft may pay. */
+ * timeline's method must first run a prompt, the second timeline is asked only if more than one draft may pay. */
 static bool asks_second(question q) {
     outlook hoped;
     if (q.draft_depth->by[q.parts[0].drafter].share.count || q.room == 1 || q.count == 1) return false;
@@ -824,8 +832,8 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
 }
 
 /* A block is asked for whole, because that costs no more. Which of its drafts are verified is chosen once their chances
- * are known (draft_cut.h). Rejection sampling is an exception: the ids that were drawn must not decide how many are
- * verified, so exactly the planned number is asked for and verified. */
+ * are known (draft_cut.h). Rejection sampling is an exception: the drawn ids must not decide how many drafts are
+ * verified, so exactly the planned number of drafts is asked for and verified. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken) {
     choose_counts(draft_depth, parts, count, room, taken);
@@ -848,8 +856,9 @@ static void count(fr_draft_rate *rate, bool hit) {
     rate->tries += 1;
 }
 
-/* Adds the drafts that were left out to the counts, each by the probability that it would have been accepted. The
- * verified drafts are the more likely ones, so the shares would be too high without the drafts that were left out. */
+/* Adds the drafts that were left out to the counts. Each of them counts as accepted with the probability that it would
+ * have been accepted. The verified drafts are the more likely ones, so the shares would be too high if only these were
+ * counted. */
 static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *part) {
     size_t verified = fr_draft_depth_verified(part);
     double all_stand = 1;
@@ -899,7 +908,7 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     count(&drafter->usual, part->accepted > 0);
 }
 
-/* Learns how much longer drafting took because a method first ran the ids that it had missed. An id never counts as
+/* Learns how much longer drafting took because a method first ran the ids that it had missed. An id is never counted as
  * more expensive than a draft, because the missed ids share forwards. */
 static void learn_following(fr_draft_depth *draft_depth, fr_draft_depth_drafter *drafter, size_t rows, double seconds,
                             double draft) {
@@ -908,8 +917,8 @@ static void learn_following(fr_draft_depth *draft_depth, fr_draft_depth_drafter 
     draft_depth->followed = follow_time(drafter) * (double)rows;
 }
 
-/* Gives the drafter that was asked for drafts. NULL: none was asked, or, with drafts that were submitted before the
- * round, several were. */
+/* Gives the drafter that was asked for drafts; NULL if none was asked. Also NULL if several were asked, which happens
+ * with drafts that were submitted before the round. */
 static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                                         size_t timelines) {
     size_t found = FR_DRAFTERS_MAX;
@@ -922,7 +931,7 @@ static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_dr
 }
 
 /* Learns from the time that drafting took. If one timeline drafted, that is the time of its chain. If several drafted,
- * the time shows what the other chains cost beside the longest one. */
+ * the time shows how much the other chains cost in addition to the longest chain. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
@@ -959,7 +968,7 @@ static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {
 
 static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
-    /* The rate so far is that of another number of timelines, so it starts anew. */
+    /* The rate so far was measured with another number of timelines, so it starts anew. */
     if (draft_depth->earning != timelines) draft_depth->earned = (fr_draft_rate){0};
     draft_depth->earning = timelines;
     fade(&draft_depth->earned, FADE);
@@ -982,10 +991,10 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->verify[timelines].count == 0) draft_depth->finds_won = greater(-DEBT, draft_depth->finds_won);
 }
 
-/* Learns from a try. The next try follows at once if this try gave more tokens than the best choice would have given
- * in that time, or was expected to. Otherwise the next try waits longer. The time to run missed ids is not counted,
- * because it need not be spent again. The allowance for tries is lowered by the try's loss, but at most by the
- * expected loss, because the measured time may be too long. */
+/* Learns from a try. The next try follows at once in two cases: this try gave more tokens than the best choice would
+ * have given in that time, or this try was expected to give more. Otherwise the next try waits longer. The time to run
+ * missed ids is not counted, because it need not be spent again. The allowance for tries is lowered by the try's loss,
+ * but at most by the expected loss, because the measured time may be too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);
@@ -1018,7 +1027,8 @@ static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->trying) learn_of_try(draft_depth, parts, timelines, draft_seconds + verify_seconds);
 }
 
-/* Counts, for drafters that follow the text only when they draft, the ids that they have missed. */
+/* Counts the ids that drafters have missed. Only drafters that follow the text when they draft, and not in other
+ * rounds, miss ids. */
 static void learn_behind(const fr_draft_depth_part *part) {
     for (size_t d = 0; d < FR_DRAFTERS_MAX; d++) {
         fr_draft_depth_drafts *t = &part->timeline->by[d];

@@ -14,53 +14,54 @@
  * Expected time. A draft that is proposed is one more row of the forward, whose seconds T are measured for each number
  * of rows. With D for the time of drafting, a round is expected to take
  *     C = T(timelines) + sum over drafts of r(d) * (T(n + 1) - T(n)) + D                                        seconds
- * where n is the number of rows before this draft. All rows of its own timeline count, because a draft is proposed
- * only after those before it. The other timelines count with their expected number of rows. For one timeline this is
- * exact. D(K) is measured for one timeline that drafts alone. If several draft, the longest chain costs its full time.
- * The others cost a measured share of what they would cost alone: 1 if timelines draft one after the other, less if
- * they draft in one batch. A block drafter makes all its drafts in one forward, so D(K) is then the same for every K
- * from 1 on.
+ * where n is the number of rows before this draft. All rows of its own timeline count, because a draft is proposed only
+ * after those before it. The other timelines count with their expected number of rows. For one timeline this is exact.
+ * D(K) is measured for one timeline that drafts alone. If several draft, the longest chain costs its full time. The
+ * others cost a measured share of what they would cost alone: 1 if timelines draft one after the other, less if they
+ * draft in one batch. A block drafter makes all its drafts in one forward, so D(K) is then the same for every K from 1
+ * on.
  *
- * The choice. Drafts are added one at a time, first the one that gains most beyond what its time is worth; of all
- * numbers of drafts, the one with the most tokens a second is taken. Old measurements fade, because the text changes,
- * the cache grows, and other programs take memory bandwidth.
+ * The choice. Drafts are added one at a time. The next draft is always the one that gains most beyond what its time is
+ * worth. Of all numbers of drafts, the number with the most tokens a second is taken. Old measurements fade, because
+ * the text changes, the cache grows, and other programs take memory bandwidth.
  *
  * Methods that lag. A method with a cache of its own follows the text only when it drafts. It first runs the tokens
  * that its timeline has got since the last time. A few of them cost nothing, because they stream no weight a second
- * time. Each further one costs a measured time. The cost arises once, when the timeline drafts again. So it is spread
- * over as many rounds as brought these tokens, and at least over a fixed number of rounds. A try counts the whole
- * cost.
+ * time. Each further token costs a measured time. The cost arises once, when the timeline drafts again. So the cost is
+ * spread over as many rounds as brought these tokens, and at least over a fixed number of rounds. A try counts the
+ * whole cost.
  *
  * Chains that end early. A method that gives the probability of each draft ends a chain where the next draft is not
- * worth its time (src/engine/draft/draft_gain.h, calibration.h); for other methods only the mean is known. D(K) is
- * then the time of K drafts made. Let m(d) be how often the d-th draft was made in rounds that were asked for d or
- * more. Asking for one more draft adds m(K + 1) * (D(K + 1) - D(K)). Such a chain may become longer than the one that
- * pays on average. In a try chains don't end early, so that unlikely drafts are learned from too. If several timelines
- * draft, only one of them makes its whole chain, because whole chains of all would cost too much. They take turns.
+ * worth its time (src/engine/draft/draft_gain.h, calibration.h). For other methods only the mean is known. If chains
+ * end early, D(K) is the time of K drafts that were really made. Let m(d) be how often the d-th draft was made in
+ * rounds that were asked for d or more. Asking for one more draft adds m(K + 1) * (D(K + 1) - D(K)). Such a chain may
+ * become longer than the one that pays on average. In a try chains don't end early, so that unlikely drafts are learned
+ * from too. If several timelines draft, only one of them makes its whole chain, because whole chains of all timelines
+ * would cost too much. In the next try it is another timeline's turn.
  *
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. They replace the drafts
  * that were asked for, and there may be as many as rows are left. The method that looks them up knows how often they
  * are accepted. It gets the price of their rows in tokens (fr_draft_gain.found), at the best choice's rate or the
- * recent rate, whichever is higher. Each row beyond the largest measured number of rows is assumed to cost half as
- * much as a measured row. At most twice the largest measured number is tried. The controller adds up what such drafts
- * won and lost. The loss may never exceed 1 forward, even if all drafts of a round are rejected; each round takes 0.5%
- * of a forward off it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be
+ * recent rate, whichever is higher. Each row beyond the largest measured number of rows is assumed to cost half as much
+ * as a measured row. At most twice the largest measured number is tried. The controller adds up what such drafts won
+ * and lost. The loss may never exceed 1 forward, even if all drafts of a round are rejected. Each round reduces the
+ * loss by 0.5% of a forward. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be
  * looked up at a time.
  *
  * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. In each round one
  * drafter is chosen for all timelines: the one whose best choice gives the most tokens a second. Another drafter is
  * tried at growing intervals of its own, and a drafter is never chosen before it was tried.
  *
- * Times of an earlier run. Without them the first four rounds only measure, so a short answer has few drafts. In the
- * first rounds, times that an earlier run stored (draft_times.h) stand for those that are not measured yet. They are
- * scaled by the time that both runs know best, because a busy machine slows all sizes of work down alike.
+ * Times of an earlier run. Without such times the first four rounds only measure, so a short answer has few drafts. In
+ * the first rounds, times that an earlier run stored (draft_times.h) stand for those that are not measured yet. They
+ * are scaled by the time that both runs know best, because a busy machine slows all sizes of work down alike.
  *
  * What is not known. A new timeline begins with the rate of acceptance of the engine's other timelines. A depth that
- * was never reached begins with the rate of the depth before it. T between two measured numbers of rows lies on a
- * line. Beyond the largest T is assumed to be flat. So larger numbers of rows are tried and measured, up to twice as
- * many each time. Known times may have changed: at growing intervals the controller tries another number of drafts, or
- * a draft for a timeline that has none. Such tries may cost 0.25% of the time or less. After a successful try the next
- * one follows at once. */
+ * was never reached begins with the rate of the depth before it. T between two measured numbers of rows lies on a line.
+ * Beyond the largest measured number of rows, T is assumed to be constant. So larger numbers of rows are tried and
+ * measured, up to twice as many each time. Known times may have changed: at growing intervals the controller tries
+ * another number of drafts, or a draft for a timeline that has none. Such tries may cost 0.25% of the time or less.
+ * After a successful try the next one follows at once. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 
@@ -100,7 +101,7 @@ typedef struct fr_draft_depth_timeline {
 typedef struct fr_draft_depth_drafter {
     fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds of drafting by number of drafts, in rounds in which one
                                                * timeline was asked alone */
-    /* cost of the chains beside the longest one, as a share of what they would cost alone */
+    /* cost of all chains except the longest one, as a share of what they would cost alone */
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that a drafter had missed; the first few are not counted,
                                    * because they cost no time */
@@ -126,7 +127,8 @@ typedef struct fr_draft_depth {
     double loss;                                 /* seconds that the try is expected to lose */
     double tokens;                               /* tokens that the try is expected to bring */
     double rate;                                 /* tokens a second of the best choice */
-    fr_draft_rate earned;                        /* recent tokens (hits) and their seconds (tries) */
+    fr_draft_rate earned;                        /* recent tokens (counted as hits) and their seconds (counted as
+                                                  * tries) */
     size_t earning;                              /* number of timelines that `earned` is for */
     double finds_won;                            /* tokens that looked-up drafts have won so far, divided by the number
                                                   * of timelines; negative if they have lost some */
@@ -186,14 +188,14 @@ void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timel
 void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter);
 void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids);
 
-/* Chooses how many drafts to ask of each of `count` timelines, at most `room` in all, and the gains by which chains
- * end early. taken: rows that the round has already, besides one for each of these timelines. */
+/* Chooses how many drafts each of `count` timelines is asked for, at most `room` in all. Also chooses the gains by
+ * which chains end early. taken: rows that the round has already, besides one for each of these timelines. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken);
 
-/* Fills in earlier[1 .. count] from the times that an earlier run stored, 0 where it knew none. Times that can't all
- * be right are corrected: more rows or drafts never take less time, and n times as many take at most n times as long.
- * count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
+/* Fills in earlier[1 .. count] from the times that an earlier run stored; a time that the earlier run did not know
+ * becomes 0. Times that contradict each other are corrected: more rows or drafts never take less time, and n times as
+ * many take at most n times as long. count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
 void fr_draft_depth_inherit(const double *seconds, double *earlier, size_t count);
 
 /* Give the times that a later run can begin with; 0 for unknown ones. fr_draft_depth_verify_times gives T, the seconds

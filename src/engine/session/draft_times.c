@@ -116,7 +116,7 @@ static int open_temporary(const char *folder, const char *path, char *name) {
     return there ? fr_temporary_open(path, name, PATH_MAX, 0600) : -1;
 }
 
-/* The file is not synced: after a crash of the system it may be damaged, and then it is ignored. */
+/* The file is not flushed to disk with fsync. After a crash of the system it may be damaged; such a file is ignored. */
 static void write_times(const char *folder, uint64_t key, const double *seconds, size_t count) {
     char path[PATH_MAX], name[PATH_MAX];
     times_file file = {.mark = MARK, .key = key};

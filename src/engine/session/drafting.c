@@ -90,8 +90,9 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     }
 }
 
-/* Makes drafts of the ids that the session's grammar forces. The draft method is not asked then, but it is still shown
- * the target's rows. The depth controller learns nothing from these drafts. Returns false if no id is forced. */
+/* Makes drafts of the ids that the session's grammar forces. The draft method is not asked for drafts in this round,
+ * but it still gets the target's rows. The depth controller learns nothing from these drafts. Returns false if no id is
+ * forced. */
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampling.sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
@@ -167,7 +168,8 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->round.proposal->most_found = s->round.drafts.found;
             if (s->drafting.p_min < 0) { /* with FR_DRAFT_P_AUTO a chain ends where its next draft does not pay */
                 s->round.proposal->chances = s->round.drafts.chances;
-                /* A block is made whole; once the chances of all its drafts are known, the worst are left out. */
+                /* A block is made whole. Once the chances of all its drafts are known, the least likely drafts are left
+                 * out. */
                 s->round.proposal->ends = s->round.drafts.ends && (!s->round.drafts.block || s->round.drafts.compares);
             }
         }
@@ -186,7 +188,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->round.drafts.tells = s->round.proposal->chances && (s->round.proposal->made || s->round.proposal->found);
             s->round.drafts.looked_up = s->round.proposal->found;
             s->round.draft_failure = s->round.proposal->failure;
-            /* to propose, the method has run the target's new rows, so the pages with them can be shared */
+            /* the method has run the target's new rows in order to propose, so the pages with them can be shared */
             if (s->drafting.draft->follows) fr_session_share(s, false);
         }
         cut_forbidden(s);
@@ -215,7 +217,7 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
         drafting = s->round.draft_seconds;
     }
     if (weighing == 0) return;
-    /* all ranks must decide alike, so they use rank 0's times instead of their own */
+    /* all ranks must decide alike, so they use rank 0's times in place of their own */
     double times[] = {drafting, seconds};
     fr_ranks_broadcast(e->model->ranks, times, sizeof times);
     fr_draft_depth_report(&e->draft_depth, e->depth_parts, weighing, taken, times[0], times[1]);

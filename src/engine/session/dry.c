@@ -146,7 +146,7 @@ static size_t unbroken(const fr_dry *d, const fr_past *past, size_t n) {
 
 /* Sets shared[k], for 0 < k < n: the length of the longest run of tokens that ends k tokens before the draw and equals
  * the last tokens before the draw. This is the Z algorithm, which takes linear time. Tokens are counted backwards from
- * the draw: tokens left .. right - 1 are known to equal tokens 0 .. right - left - 1. */
+ * the draw. At each step, tokens left .. right - 1 are known to equal tokens 0 .. right - left - 1. */
 static void count_shared(fr_dry *d, const fr_past *past, size_t n) {
     size_t left = 0, right = 0;
     for (size_t k = 1; k < n; k++) {

@@ -1,10 +1,11 @@
-/* Penalizes tokens that would continue a repetition, more strongly the longer it is: DRY, "don't repeat yourself". By
- * p-e-w and others, github.com/oobabooga/text-generation-webui/pull/5677; the details are llama.cpp's.
+/* Penalizes tokens that would continue a repetition; a longer repetition gets a larger penalty. The method is DRY
+ * ("don't repeat yourself") by p-e-w and others, github.com/oobabooga/text-generation-webui/pull/5677. The details are
+ * as in llama.cpp.
  *
- * In: the tokens before a draw. Out: what to subtract from each token's logit: multiplier * base^(n - allowed), if the
- * last n tokens also precede an earlier occurrence of that token and n is at least `allowed`. Some texts break
- * sequences, such as a line break: a repetition does not reach across such a text, and a token that consists of such a
- * text gets no penalty. */
+ * In: the tokens before a draw. Out: the number that is subtracted from each token's logit. It is multiplier * base^(n
+ * - allowed) if the last n tokens also precede an earlier occurrence of that token, and if n is at least `allowed`.
+ * Some texts, such as a line break, break sequences: a repetition does not reach across such a text, and a token that
+ * consists of such a text gets no penalty. */
 #ifndef FR_SRC_ENGINE_SESSION_DRY_H
 #define FR_SRC_ENGINE_SESSION_DRY_H
 
@@ -24,8 +25,8 @@ typedef struct fr_dry_tail {
 
 typedef struct fr_dry {
     double multiplier, base;
-    size_t allowed, last_n; /* allowed: a shorter repetition has no penalty; last_n: number of tokens to look back
-                             * over, 0: DRY is off */
+    size_t allowed, last_n; /* allowed: repetitions shorter than this have no penalty; last_n: number of tokens to look
+                             * back over, 0 if DRY is off */
     uint32_t most;          /* the largest exponent; 0: no limit */
     size_t room;            /* the most tokens for which there is memory to look back over */
 
@@ -42,8 +43,8 @@ typedef struct fr_dry {
 /* Reads the settings. DRY is on only if the settings turn it on. */
 void fr_dry_set(fr_dry *dry, const fr_sampler_settings *settings);
 
-/* Finds the tokens that break sequences. Without a tokenizer there are none; if the options then name such texts, this
- * fails with FR_INPUT. */
+/* Finds the tokens that break sequences. Without a tokenizer there are none. Fails with FR_INPUT if the options name
+ * texts that break sequences but there is no tokenizer. */
 fr_status fr_dry_open(fr_dry *dry, const fr_options *options, const fr_tokenizer *tokenizer, size_t vocab);
 void fr_dry_close(fr_dry *dry);
 

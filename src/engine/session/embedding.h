@@ -1,8 +1,8 @@
-/* Turns a text into a row for fr_session_embed: its hidden rows pooled and scaled to length 1. Embedders
- * (src/engine/embed) do what the model's makers do besides.
+/* Turns a text into a row for fr_session_embed: pools the text's hidden rows and scales the result to length 1.
+ * Embedders (src/engine/embed) add the other steps that a model's makers use.
  *
- * In: a session, ids. Out: [hidden] values. The rows are summed in doubles in their order, and the squares in the order
- * of the values. So no bit depends on the chunks or on the number of threads. */
+ * In: a session, ids. Out: [hidden] values. The rows are added up as doubles, in their order. The squares are added up
+ * in the order of the values. So no bit depends on the chunks or on the number of threads. */
 #ifndef FR_SRC_ENGINE_SESSION_EMBEDDING_H
 #define FR_SRC_ENGINE_SESSION_EMBEDDING_H
 

@@ -15,8 +15,8 @@
 #include "src/engine/session/mean_keys.h"
 #include "src/engine/vision/mmproj.h"
 
-/* The most rows whose logits are computed at a time. More at a time would not save time for each row, and logits take
- * megabytes. */
+/* The most rows whose logits are computed at a time. With more rows at a time a row would not take less time, and
+ * logits take megabytes. */
 enum { HEAD_ROWS_MAX = 64 };
 
 /* Chooses the sizes on which the engine's memory depends. */
@@ -121,7 +121,7 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     if (e->shares) fr_kv_prefixes_layout(&e->prefixes, &e->arena, &e->kv, caches);
 }
 
-/* Determines if sessions with these options draft with the drafter's weights, and which rows drafting reads. */
+/* Determines whether sessions with these options draft with the drafter's weights, and which rows drafting reads. */
 static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     fr_draft_list methods;
     FR_TRY(fr_draft_list_choose(options->value[FR_OPT_DRAFT_MAX] ? options->spec_type : "none", e->drafter, &methods));

@@ -2,9 +2,9 @@
  * works.
  *
  * In: a model, perhaps a drafter, and options that say how many timelines of how many positions there may be. Out:
- * fr_engine. Sessions are timelines in it (session.h): each has its own tables of pages, and in a forward its rows
- * stand beside those of other sessions (batch.h). A session that was opened alone has an engine of its own. Only one
- * thread at a time may use an engine. */
+ * fr_engine. Sessions are timelines in it (session.h): each has its own tables of pages, and in a forward its rows are
+ * in one batch with those of other sessions (batch.h). A session that was opened alone has an engine of its own. Only
+ * one thread at a time may use an engine. */
 #ifndef FR_SRC_ENGINE_SESSION_ENGINE_H
 #define FR_SRC_ENGINE_SESSION_ENGINE_H
 
@@ -56,10 +56,12 @@ struct fr_engine {
     const fr_aux_layers *aux_layers;         /* the layers whose inputs the drafter reads; NULL: none */
     float *aux_hidden;              /* [rows, aux_width], where aux_width is the width of all aux_layers side by
                                      * side */
-    size_t hidden_width, aux_width; /* values of each row that draft methods read in `hidden` and `aux_hidden` */
+    size_t hidden_width, aux_width; /* number of values that draft methods read in each row of `hidden` and of
+                                     * `aux_hidden` */
     size_t runs;   /* number of times that `logits` and `hidden` were written, by forwards and by scored drafts */
     float *logits; /* [head_rows, vocab] the logits of the last forward */
-    int64_t *best; /* [threads, head_rows] as fr_forward.best: first the id of each row's largest logit */
+    int64_t *best; /* [threads, head_rows] like fr_forward.best: the first head_rows entries are the ids of the rows'
+                    * largest logits */
 
     fr_kv_prefixes prefixes; /* if `shares`: tree of the texts that were run before */
     fr_kept_pictures pictures;
@@ -74,8 +76,8 @@ struct fr_engine {
                   * lead */
 };
 
-/* Measures an engine: reads the options and computes the layout without taking memory, so that arena.used is the
- * memory that the engine would take. sessions 0: the engine of a session that is opened alone, which stores no pages
+/* fr_engine_measure reads the options and computes the layout without taking memory; arena.used is then the memory that
+ * the engine would take. If sessions is 0, that is the engine of a session that is opened alone, which stores no pages
  * of earlier texts. fr_engine_create opens an engine. */
 fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_drafter *drafter,
                             const fr_options *options, size_t sessions);
@@ -93,14 +95,14 @@ fr_status fr_engine_check_files(fr_engine *engine);
 /* Closes an engine whose sessions are all closed. NULL does nothing. */
 void fr_engine_destroy(fr_engine *engine);
 
-/* Fails with FR_USAGE in another process than the one that opened the engine. A child made by fork(2), for example,
- * has none of the engine's threads. */
+/* Fails with FR_USAGE in any process except the one that opened the engine. A child made by fork(2), for example, has
+ * none of the engine's threads. */
 fr_status fr_engine_check_process(const fr_engine *engine);
 
 /* Gives the sizes for which a draft method must take memory in this engine. */
 fr_draft_sizes fr_engine_draft_sizes(const fr_engine *engine);
 
-/* Waits for drafts that are being made. The session that submitted them learns their status later. */
+/* Waits for drafts that are being made. The session that submitted the drafts reads their status later. */
 void fr_engine_settle(fr_engine *engine);
 
 #endif

@@ -31,8 +31,8 @@ double fr_choices_weigh(const fr_sampler *s, const fr_choices *c) {
     return total;
 }
 
-/* Appends candidate i to the *kept candidates in the sampler's arrays. If the choices themselves lie there, this
- * overwrites no candidate after i, because at most i were kept before. */
+/* Appends candidate i to the *kept candidates in the sampler's arrays. If c's candidates are in these arrays too, no
+ * candidate after i is overwritten, because at most i candidates were kept before. */
 static void keep(fr_sampler *s, const fr_choices *c, size_t i, size_t *kept) {
     s->ids[*kept] = fr_choice_id(c, i);
     s->logits[(*kept)++] = c->logits[i];
@@ -53,7 +53,7 @@ static void find_largest(fr_choices *c) {
         if (c->logits[i] > c->largest) c->largest = c->logits[i];
 }
 
-/* Removes the candidates below the limit from the list, because the next filter counts candidates. */
+/* Removes the candidates below the limit c->lowest from the list, because the next filter counts candidates. */
 static void settle(fr_sampler *s, fr_choices *c) {
     size_t kept = 0;
     if (c->lowest == -FLT_MAX) return;
@@ -139,7 +139,7 @@ static int32_t id_reaching(const fr_sampler *s, const fr_choices *c, size_t coun
 
 /* ---------------------------------------------------------------------------------------------------------- filters */
 
-/* Keeps the logits that are at most a number of standard deviations below the largest. */
+/* Keeps the logits that are at most top_n_sigma standard deviations below the largest logit. */
 static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     double sum = 0, squares = 0;
     size_t count = 0;
@@ -171,7 +171,7 @@ static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     return key_of(rank_reaching(s, c->logits, c->count, (double)s->set.top_k, &before));
 }
 
-/* Keeps the k largest logits and those that equal the last of them. */
+/* Keeps the k largest logits, and all other logits that equal the smallest of these. */
 static void filter_top_k(fr_sampler *s, fr_choices *c) {
     size_t kept = 0;
     settle(s, c);
@@ -182,8 +182,8 @@ static void filter_top_k(fr_sampler *s, fr_choices *c) {
     become(s, c, kept);
 }
 
-/* Keeps the most typical candidates: the fewest whose probabilities sum to more than the limit, and those that are as
- * typical as the last of them. */
+/* Keeps the most typical candidates: the fewest whose probabilities sum to more than the limit, and all others that are
+ * exactly as typical as the last of these. */
 static void filter_typical(fr_sampler *s, fr_choices *c) {
     settle(s, c);
     double total = fr_choices_weigh(s, c), factor = 1 / c->temperature, before;
@@ -203,8 +203,8 @@ static void filter_typical(fr_sampler *s, fr_choices *c) {
     find_largest(c);
 }
 
-/* Keeps the fewest candidates, best first, whose probabilities sum to at least top_p. Candidates that weigh less than
- * (1 - top_p) of the average can't be among them, so few must be looked at. */
+/* Keeps the fewest candidates, best first, whose probabilities sum to at least top_p. A candidate that weighs less than
+ * (1 - top_p) of the average can't be among them, so few candidates must be examined. */
 static void filter_top_p(fr_sampler *s, fr_choices *c) {
     settle(s, c);
     double total = fr_choices_weigh(s, c), least = (1 - s->set.top_p) * total / (double)c->count, before;
@@ -229,7 +229,7 @@ static void filter_min_p(fr_sampler *s, fr_choices *c) {
 }
 
 /* Removes all candidates whose probability reaches the threshold, except the last of them in the order of logits and
- * then ids. Does so only if the position's random number is at most xtc_probability. */
+ * then ids. This happens only if the position's random number is at most xtc_probability. */
 static void filter_xtc(fr_sampler *s, fr_choices *c) {
     if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->set.xtc_probability) return;
     settle(s, c);
@@ -268,7 +268,7 @@ static void filter_temperature(fr_sampler *s, fr_choices *c) {
     c->temperature = t > 0 && t < COLDEST ? COLDEST : t;
 }
 
-/* Keeps the candidates whose surprise, in bits, is at most the bound; at least the best one. */
+/* Keeps the candidates whose surprise, in bits, is at most the bound. The best candidate is always kept. */
 static void filter_mirostat(fr_sampler *s, fr_choices *c) {
     if (c->temperature <= 0) return;
     double lowest = c->largest + c->temperature * (fr_log_double(fr_choices_weigh(s, c)) - s->mu * LN2);

@@ -13,8 +13,8 @@
 #define SAMPLES 4  /* number of samples of each tensor */
 #define SAMPLE  64 /* bytes of each sample */
 
-/* Hashes a text that comes in pieces, with the same result as for the whole text. Bytes that do not fill a word wait
- * for the next piece. */
+/* Hashes a text that comes in pieces. The result is the same as for the whole text at once. Bytes that do not fill a
+ * word are kept until the next piece comes. */
 typedef struct pieces {
     uint64_t hash;
     char word[sizeof(uint64_t)];
@@ -100,7 +100,7 @@ static fr_status hash_tensor(const fr_checkpoint *files, const fr_tensor *tensor
 
 fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
     const fr_checkpoint *files = &model->files;
-    /* the first version counts as 0, because sessions were saved before versions were counted */
+    /* version 1 counts as 0, because sessions were saved before versions were counted */
     uint64_t hash = FR_NUMERICS_VERSION - 1;
     if (files->gguf)
         hash_metadata(files->gguf, &hash);

@@ -18,10 +18,10 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
 
 enum { STEP = 4096 }; /* accuracy of the search, in bytes of keys and values */
 
-/* One trial: a number of bytes for keys and values, and the memory that an engine with this number takes. `options`
- * has the number. `bytes` is the memory that opening then takes, without the weights; `weights` is the bytes of the
- * weights; `limit` is how much the two may take together. The number is that of a single process that has all heads,
- * so that each rank gets the same number of pages from it. */
+/* One trial: a number of bytes for keys and values, and the memory that an engine with this number takes. `options` has
+ * the number. `bytes` is the memory that opening then takes, without the weights; `weights` is the bytes of the
+ * weights; `limit` is how much the two may take together. The number counts all heads, as in a single process, so that
+ * each rank gets the same number of pages from it. */
 typedef struct trial {
     const fr_model *model;
     const fr_drafter *drafter;

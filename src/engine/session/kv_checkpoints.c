@@ -14,7 +14,7 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv
     }
 }
 
-/* Picks the checkpoint whose neighbours are closest to each other, so that its loss costs least. If there are spare
+/* Picks the checkpoint whose neighbours are closest to each other, because dropping it costs least. If there are spare
  * checkpoints, only these are considered. `next` is the position after the last checkpoint. */
 static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     size_t least = 0, least_gap = SIZE_MAX;
@@ -45,7 +45,7 @@ static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     s->at[s->count] = dropped;
 }
 
-/* Makes an empty checkpoint and puts it after all others; NULL if there is no room for any. */
+/* Makes an empty checkpoint and puts it after all others. Returns NULL if there is no room for any checkpoint. */
 static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from, bool spare) {
     if (s->capacity == 0) return NULL;
     if (s->count == s->capacity) drop(s, kv, least_missed(s, position));

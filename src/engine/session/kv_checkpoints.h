@@ -7,8 +7,8 @@
  * timeline continues (kv.h). Layers that keep every position need no checkpoint. There are pages for as many
  * checkpoints as were asked for at open (fr_kv_layout).
  *
- * A checkpoint of sliding layers is due when the frontier has moved, since the last checkpoint, by as many positions
- * as these layers hold. So the timeline can always go back to a checkpoint. At the end of a prompt, where
+ * A checkpoint of sliding layers is due when the frontier has moved far enough since the last checkpoint: by as many
+ * positions as these layers hold. So the timeline can always go back to a checkpoint. At the end of a prompt, where
  * conversations fork, a checkpoint is due one window earlier. Checkpoints of recurrent states are made where
  * recurrent_points.h says. If all places are taken, spare checkpoints are dropped first. Then the checkpoint whose
  * neighbours are closest to each other is dropped, so that checkpoints stay spread over the timeline. */
@@ -20,7 +20,7 @@
 typedef struct fr_kv_checkpoint {
     size_t position; /* the checkpoint holds positions [from, position) of every sliding layer */
     size_t from;
-    uint8_t **pages; /* [the cache's blocks] pages by position / 64; NULL: not held */
+    uint8_t **pages; /* [the cache's blocks] pages, indexed by position / 64; NULL: not held */
     uint8_t *states; /* page with the recurrent states of `position` (recurrent.h); NULL: none */
     /* dropped before other checkpoints, because it was made only at a regular distance */
     bool spare;
@@ -31,8 +31,8 @@ typedef struct fr_kv_checkpoints {
     size_t count, capacity;
 } fr_kv_checkpoints;
 
-/* Takes from the arena, which may be a measuring one (base/arena.h), memory for as many checkpoints as the cache has
- * pages for. */
+/* Takes memory for as many checkpoints as the cache has pages for. The arena may be a measuring arena
+ * (base/arena.h). */
 void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, const fr_kv *kv);
 
 /* Makes a checkpoint if one is due, after the frontier has moved. */
@@ -53,7 +53,7 @@ void fr_kv_checkpoints_fork(fr_kv_checkpoints *fork, fr_kv *kv, const fr_kv_chec
 /* Gives a sliding layer's table as the checkpoint holds it. */
 fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_kv_layer *layer);
 
-/* Drops what all checkpoints hold after the first `length` positions, to which the timeline was cut. */
+/* Makes all checkpoints forget positions after the first `length`, because the timeline was cut there. */
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 /* Moves the frontier back to `length`, or to the nearest earlier position from which rows can be run. Rows can be run

@@ -32,8 +32,9 @@ typedef struct fr_logprobs {
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 
-/* Computes the log-probabilities of row `row` from p, the distribution from which the row's token is drawn. Tokens
- * that p excludes are ordered by their logits. fr_logprobs_drew is called next, with the token that was drawn. */
+/* Computes the log-probabilities of row `row` from p, the distribution from which the row's token is drawn. Tokens that
+ * p excludes are ordered by their logits. After this, the caller calls fr_logprobs_drew with the token that was
+ * drawn. */
 void fr_logprobs_draw(fr_logprobs *logprobs, size_t row, const fr_distribution *p, const float *logits);
 void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
 
@@ -41,7 +42,7 @@ void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
  * is set. */
 void fr_logprobs_take(fr_logprobs *logprobs, const float *logits, const int32_t *ids, size_t count);
 
-/* Computes the log-probability of an id of a text that is scored, from the row before it, and gives it to the sink. */
+/* Scores an id of a text: computes its log-probability from the row before it, and gives this number to the sink. */
 fr_status fr_logprobs_score(fr_logprobs *logprobs, const float *logits, int32_t id, fr_score_fn *sink, void *context);
 
 /* Forgets the last step's log-probabilities, because a step gave no token. */

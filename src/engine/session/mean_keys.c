@@ -19,8 +19,8 @@ enum {
     LEARNED = 2,   /* version of the way in which means are learned; a saved cache fits only if version and text are the
                     * same */
     VALUES = 4, /* number of arrays of a head: the first key, the mean, the scales of keys and the scales of queries */
-    SKIPPED = 4 /* number of first positions that are left out: attention rests on them, and their keys are unlike all
-                 * other keys */
+    SKIPPED = 4 /* number of first positions that are left out, because much attention goes to them and their keys are
+                 * unlike all other keys */
 };
 
 /* The text has prose, code and numbers, because a mean should suit all of them. */
@@ -53,8 +53,8 @@ static size_t table_holder(const fr_engine *e, size_t kv) {
     return kv;
 }
 
-/* Fills in the tables of cosines and sines: `starts` has the angles of each block's first position, `turns` those of
- * the positions within a block. */
+/* Fills in the tables of cosines and sines: `starts` has the angles of each block's first position, `turns` has the
+ * angles of the positions within a block. */
 static void fill_tables(const fr_engine *e, const fr_attention_spec *attention, size_t dims, float *starts,
                         float *turns, float *across) {
     float cosine[FR_KEY_MEANS_WIDEST], sine[FR_KEY_MEANS_WIDEST];
@@ -163,7 +163,7 @@ static void turn_back(const fr_key_means *means, size_t position, const float *k
     }
 }
 
-/* Adds up the values of pairs that turn together, and gives both values of a pair the sum. */
+/* Adds up the two values of each pair that is rotated together, and sets both values of the pair to the sum. */
 static void join_pairs(const fr_key_means *means, double *values) {
     for (size_t i = 0; i < means->dims / 2; i++) {
         size_t a, b;
@@ -172,13 +172,14 @@ static void join_pairs(const fr_key_means *means, double *values) {
     }
 }
 
-/* Fills in the scales of one head. keys: for each value, the sum of its squared distances from the mean; queries: the
- * sum of its squares; both change.
+/* Fills in the scales of one head. keys: for each value, the sum of its squared distances from the mean. queries: for
+ * each value, the sum of its squares. Both arrays are overwritten.
  *
- * A score's error is the sum of query value * error of the key value. If keys are scaled by s, errors are e / s, where
- * e is the same for all values and grows with the length of a scaled key. So the mean square error goes as the product
- * of sum(keys * s^2) and sum(queries / s^2), which is least with s^4 = queries / keys. The sums are made a little
- * larger, so that no scale is extreme, and the scaled keys get the length that keys have. */
+ * A score's error is the sum of query value * error of the key value. If keys are scaled by s, a value's error is e /
+ * s, where e is the same for all values and grows with the length of the scaled key. So the mean square error is
+ * proportional to the product of sum(keys * s^2) and sum(queries / s^2). This product is least with s^4 = queries /
+ * keys. The sums are made a little larger, so that no scale is extreme. At the end the scaled keys get the same length
+ * as the keys. */
 static void learn_scales(const fr_key_means *means, double *keys, double *queries) {
     static const double little = 1e-6;
     double key_length = 0, query_length = 0, scaled = 0;

@@ -1,5 +1,5 @@
-/* Gives random numbers without a state: each is a function of (seed, position, stream, index), so the order and number
- * of calls do not matter. Philox4x32-10: Salmon, Moraes, Dror, Shaw 2011, doi:10.1145/2063384.2063405.
+/* Gives random numbers without a state: each number is a function of (seed, position, stream, index), so the order and
+ * number of calls do not matter. Philox4x32-10: Salmon, Moraes, Dror, Shaw 2011, doi:10.1145/2063384.2063405.
  *
  * In: a seed, a position of the timeline, a stream. Out: words, uniform numbers, Gumbel noise. */
 #ifndef FR_SRC_ENGINE_SESSION_NOISE_H
@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The uses of random numbers. Each has numbers of its own. */
+/* The uses of random numbers. Each use has a stream of numbers of its own. */
 typedef enum fr_noise {
     FR_NOISE_GUMBEL,   /* one number for each token id, for Gumbel sampling */
     FR_NOISE_DRAFT,    /* the drafter's own draw (rejection sampling) */

@@ -22,9 +22,9 @@ fr_status fr_prompt_score_drop(void *context, int32_t id, float own, const int32
     return FR_OK;
 }
 
-/* Scores the ids after the part's rows without logits: the row of position p gives the log-probability of the id at p
- * + 1. The part's row with logits is the last one of the prompt, so no id follows it. If rank 0 leads and its sink
- * ends the scoring, the other ranks do not know that, so rank 0 computes the rest with them. */
+/* Scores the ids after the part's rows without logits: the row of position p gives the log-probability of the id at p +
+ * 1. The part's row with logits is the last one of the prompt, so no id follows it. If rank 0's sink ends the scoring
+ * while rank 0 leads, the other ranks do not learn this. So rank 0 computes the remaining rows with them. */
 static fr_status score_rows(const fr_batch_slice *part, size_t plain) {
     fr_session *s = part->session;
     fr_status status = FR_OK;

@@ -50,8 +50,8 @@ static wish wish_for(const fr_session *s, size_t position, size_t certain) {
     return is_regular(position) ? REGULAR : NOT_WANTED;
 }
 
-/* Returns true if this forward has a page for a regular point in addition to `count` other points, without giving up a
- * more important point. */
+/* Returns true if this forward can store a regular point in addition to `count` other points. There must be a page for
+ * it, and no more important point may be given up for it. */
 static bool has_spare_page(const fr_session *s, size_t count) {
     const fr_kv_checkpoints *own = &s->cache.checkpoints;
     bool spare = false;

@@ -10,8 +10,8 @@
 #include "src/engine/session/session.h"
 #include "src/engine/session/timeline.h"
 
-/* Copies the settings that an open session can't change, because its memory was laid out for them, into the new
- * options. */
+/* Some settings can't be changed in an open session, because its memory was laid out for them. Copies these settings
+ * into the new options. */
 static void keep_opened(fr_options *options, const fr_options *opened) {
     fr_options given = *options;
     *options = *opened;

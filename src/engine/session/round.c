@@ -18,9 +18,9 @@ static size_t count_room(const fr_round *t) {
     return s->ended ? 0 : fr_smaller(t->limit, fr_smaller(FR_STEP_MAX, s->context - s->length));
 }
 
-/* Appends to the timeline up to `count` ids that already lie after it in s->ids, and gives them to the caller. It
- * stops after an end of sequence and after the end of a stop string. With a grammar it heeds an end of sequence even
- * if ignore_eos is set, because the grammar has no rule for what follows. */
+/* Appends to the timeline up to `count` ids that already lie after it in s->ids, and gives them to the caller. No ids
+ * are appended after an end of sequence or after the end of a stop string. If the session has a grammar, an end of
+ * sequence ends the text even if ignore_eos is set, because the grammar has no rule for what follows. */
 static void commit_ids(fr_round *t, size_t count) {
     fr_session *s = t->session;
     bool heeds_eos = !s->ignore_eos || fr_leader_decisions_have_grammar(s);

@@ -23,7 +23,7 @@ static bool has(const fr_sampler *s, fr_filter filter) {
 
 static void set_filters(fr_sampler *s, const fr_options *options) {
     s->mirostat = s->set.mirostat && s->set.temperature > 0;
-    if (s->mirostat) s->set.dynatemp_range = 0; /* with mirostat no other filter runs but the temperature */
+    if (s->mirostat) s->set.dynatemp_range = 0; /* with mirostat, temperature is the only other filter that runs */
     fr_sampler_begin(s);
     s->draws = s->set.temperature > 0 || s->set.dynatemp_range > 0;
     fr_filters_choose(s, options);
@@ -333,8 +333,8 @@ int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *
     return fr_sample(&q, uniform(s, past->length + past->drafted, FR_NOISE_DRAFT));
 }
 
-/* Decides about the draft of one row by rejection sampling. Returns true if the draft is accepted. If it is not, or if
- * there is no draft, gives the row's token in *token. */
+/* Decides about the draft of one row by rejection sampling. Returns true if the draft is accepted. If the draft is
+ * rejected, or if there is no draft, gives the row's token in *token. */
 static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, const int32_t *draft, fr_choices *c,
                   int32_t *token) {
     uint64_t position = past->length + past->drafted;

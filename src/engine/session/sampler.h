@@ -1,19 +1,21 @@
 /* Draws tokens from logits: penalties, bias, temperature, filters, then one token.
  *
- * In: a row of logits, and the tokens before it. Out: a token, which depends only on these, the settings, the seed and
- * the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the row), bias
- * and the ids that the model excludes, DRY (dry.h); then top-k (ties with the k-th stay), top-p (logits descending,
- * ids ascending), min-p, temperature, or another chain (filters.h).
+ * In: a row of logits, and the tokens before it. Out: a token, which depends only on this input, the settings, the seed
+ * and the position. First come the repeat, frequency and presence penalties, which count tokens of the timeline and of
+ * the drafts before the row. Then come the bias and the ids that the model excludes, and DRY (dry.h). Then a chain of
+ * filters runs, by default top-k (ties with the k-th stay), top-p (logits descending, ids ascending), min-p and
+ * temperature (filters.h).
  *
- * The only state is mirostat's bound: a function of the tokens drawn since the last prompt and of the rows they were
- * drawn from. It moves on over accepted tokens alone.
+ * The only state is mirostat's bound. The bound is a function of the tokens drawn since the last prompt and of the rows
+ * from which they were drawn. Only accepted tokens change the bound.
  *
  * Gumbel: the token is argmax((logit - largest) / temperature + g(seed, position, id)) over the candidates that the
  * filters left, the lowest id among equals. The drafter draws from its own logits with the same noise. So it often
- * draws the same token as the target, and the draft is accepted. Temperature 0: the largest logit. Rejection: the
- * target's and the drafter's distributions are compared (accept.h), each draw with noise of its own.
+ * draws the same token as the target, and the draft is accepted. At temperature 0 the token is the largest logit. With
+ * rejection sampling, the target's and the drafter's distributions are compared (accept.h), and each draw has noise of
+ * its own.
  *
- * quant/NUMERICS.md, 12, has the roundings. Nothing depends on threads or instruction sets. */
+ * Section 12 of quant/NUMERICS.md has the roundings. Nothing depends on threads or instruction sets. */
 #ifndef FR_SRC_ENGINE_SESSION_SAMPLER_H
 #define FR_SRC_ENGINE_SESSION_SAMPLER_H
 
@@ -84,9 +86,9 @@ void fr_sampler_limit(fr_sampler *sampler, size_t context);
 fr_status fr_sampler_open(fr_sampler *sampler, const fr_options *options, const fr_tokenizer *tokenizer);
 void fr_sampler_close(fr_sampler *sampler);
 
-/* fr_sampler_begin moves mirostat's bound to its start, for a new text. fr_sampler_become copies the bound of another
- * sampler. fr_sampler_restore sets a saved bound. fr_sampler_commit moves the bound over the first `count` tokens of
- * the last verification. */
+/* fr_sampler_begin moves mirostat's bound to its start, for a new text. fr_sampler_become copies another sampler's
+ * bound. fr_sampler_restore sets a saved bound. fr_sampler_commit moves the bound over the first `count` tokens of the
+ * last verification. */
 void fr_sampler_begin(fr_sampler *sampler);
 void fr_sampler_become(fr_sampler *sampler, const fr_sampler *of);
 void fr_sampler_restore(fr_sampler *sampler, double mu); /* NaN: the bound is unchanged */
@@ -95,10 +97,11 @@ void fr_sampler_commit(fr_sampler *sampler, size_t count);
 /* Returns true if mirostat's bound is not at its start. */
 bool fr_sampler_moved(const fr_sampler *sampler);
 
-/* Sets a mask that is applied to the target's rows before all else; NULL: none. FR_MEMORY changes nothing. */
+/* Sets a mask that is applied to the target's rows before all else; NULL: none. If it fails with FR_MEMORY, nothing
+ * changes. */
 fr_status fr_sampler_mask(fr_sampler *sampler, fr_mask_fn *mask, void *context);
 
-/* Sets the grammar that texts of at most `room` ids follow; NULL: none. FR_MEMORY changes nothing. */
+/* Sets the grammar that texts of at most `room` ids follow; NULL: none. If it fails with FR_MEMORY, nothing changes. */
 fr_status fr_sampler_constrain(fr_sampler *sampler, fr_grammar *grammar, const fr_model *model, size_t room);
 
 /* Takes the sampler's memory from the arena, which may be a measuring one (base/arena.h). depths: number of drafts
@@ -108,9 +111,9 @@ void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);
 /* Draws the target's token; -1 if no token is left, or a logit is not a number. */
 int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 
-/* fr_sampler_draft draws the drafter's token at depth past->drafted. With rejection sampling it stores the token's
- * distribution. fr_sampler_forget is called at the beginning of a proposal and drops the distributions of the last
- * proposal. A draft without a distribution counts as a draft of probability 1. */
+/* fr_sampler_draft draws the drafter's token at depth past->drafted. With rejection sampling it also stores the
+ * distribution from which the token was drawn. fr_sampler_forget drops the stored distributions; it is called at the
+ * beginning of each proposal. A draft without a stored distribution counts as a draft of probability 1. */
 int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 void fr_sampler_forget(fr_sampler *sampler);
 

@@ -41,8 +41,8 @@ typedef struct scoring {
     float *aux;                  /* [prompt_rows, layers, hidden] the inputs of the layers in `layers` */
 } scoring;
 
-/* Gives the sink the rows that are wanted, which are inputs of layers or hidden rows. Checks first that they are
- * finite. Calls that compute logits check the logits instead. */
+/* Gives the sink the wanted rows, which are inputs of layers or hidden rows. First checks that they are finite. Calls
+ * that compute logits check the logits, so they need no such check. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;
@@ -114,8 +114,8 @@ typedef struct likelihoods {
     fr_status status; /* first status of the sink that is not FR_OK */
 } likelihoods;
 
-/* Gives the log-probabilities of a few rows to the sink. If rank 0 leads and its sink ends the scoring, the other
- * ranks do not know that, so the text is run to its end. */
+/* Gives the log-probabilities of a few rows to the sink. If rank 0's sink ends the scoring while rank 0 leads, the
+ * other ranks do not learn this. So the text is run to its end on all ranks. */
 static fr_status hand_out_likelihoods(void *context, const float *logits, size_t rows, size_t vocab) {
     likelihoods *t = context;
     fr_session *s = t->session;
@@ -130,7 +130,7 @@ fr_status fr_scoring_ids(fr_session *s, const int32_t *ids, size_t count, fr_sco
     fr_status status = fr_scoring_logits(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     fr_logprobs_forget(&s->sampling.logprobs);
-    s->ran = 0; /* a later prompt that continues this text then counts these ids as run, not as reused */
+    s->ran = 0; /* so that a later prompt that continues this text counts these ids as run, not as reused */
     return status == FR_OK ? told.status : status;
 }
 

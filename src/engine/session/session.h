@@ -7,8 +7,8 @@
 
 #include "src/engine/session/state.h"
 
-/* The bytes that an engine for this many sessions would take; they are computed without taking any. sessions 0: one
- * session alone. */
+/* The bytes that an engine for a number of sessions would take. They are computed without taking any memory. sessions
+ * 0: one session alone. */
 typedef struct fr_session_bytes {
     size_t context;
     size_t target_kv;   /* pages of keys and values, and of recurrent states */
@@ -37,22 +37,22 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
 fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy);
 void fr_session_destroy(fr_session *session);
 
-/* Makes the session use these adapters, which must be opened on its model. The digest stands for the adapters and
- * their scales; it is all 0 for none. If the adapters change, the timeline is emptied, because its caches were
- * computed with the old ones. */
+/* Makes the session use these adapters, which must be opened on its model. The digest identifies the adapters and their
+ * scales; without adapters the digest is all 0. If the adapters change, the timeline is emptied, because its caches
+ * were computed with the old adapters. */
 void fr_session_adapt(fr_session *session, const fr_adapter_set *adapters, const fr_kv_digest *digest);
 
 /* Checks that FR_OPT_DRAFT_MIN and rejection sampling agree with the drafts that the session makes. */
 fr_status fr_session_check_n_min(const fr_session *session, const fr_options *options);
 
-/* Run fr_session_set_mask, fr_session_set_grammar and fr_session_set_options of forerun.h. */
+/* These do the work of fr_session_set_mask, fr_session_set_grammar and fr_session_set_options of forerun.h. */
 fr_status fr_session_constrain(fr_session *session, fr_grammar *grammar);
 fr_status fr_session_begin_constraint(fr_session *session, size_t position);
 fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 
-/* Called on the other ranks when rank 0's session gets a mask or a grammar, so that their sessions follow rank 0's
- * decisions; also when the grammar's text begins at another position. */
+/* Called on the other ranks when rank 0's session gets a mask or a grammar, and when the grammar's text begins at
+ * another position. From then on the other ranks' sessions follow rank 0's decisions. */
 fr_status fr_session_decide(fr_session *session, uint8_t decisions);
 
 /* fr_session_look runs pictures through the tower for the next prompt. fr_session_be_shown takes the result, packed by

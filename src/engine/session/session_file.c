@@ -242,7 +242,7 @@ static fr_status can_not(const char *path, const char *what) {
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
-/* Writes and syncs a temporary file, and gives it the name `path` only after that, so that no reader finds an
+/* Writes a temporary file and flushes it to disk. Only then the file is renamed to `path`, so that no reader finds an
  * incomplete file. The file stays locked until it has this name. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
     int own = dup(fd);
@@ -267,7 +267,7 @@ static fr_status check_pictures(const fr_session *s, const char *where) {
     return FR_OK;
 }
 
-/* Gives the fingerprint of the session's model together with its adapters, and with the means that were subtracted
+/* Gives the fingerprint of the session's model. It includes the session's adapters and the means that were subtracted
  * from its keys. */
 static fr_status fingerprint_of(const fr_session *s, uint64_t *model) {
     FR_TRY(fr_fingerprint(s->model, model));
@@ -309,8 +309,8 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
     return status;
 }
 
-/* Saves the session to memory. told: the heads that other ranks store are written too, as in a file; otherwise they
- * are zeros. */
+/* Saves the session to memory. If told is true, the heads that other ranks store are written too, as in a file;
+ * otherwise these heads are zeros. */
 static fr_status write_memory(const fr_session *s, uint64_t model, bool told, void **bytes, size_t *size) {
     fr_sink sink = {.file = NULL, .ranks = told ? s->model->ranks : NULL, .model = s->model};
     put_session(&sink, s, model);
@@ -466,7 +466,7 @@ static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t f
     return take_rows(layer, &layer->v, from, first, end, bytes);
 }
 
-/* Restores a checkpoint if a session with this window can use it; otherwise skips it. */
+/* Restores a checkpoint if a session with this window can use the checkpoint; otherwise skips it. */
 static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
     fr_kv *kv = &s->cache.kv;
     size_t from = fr_kv_held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
@@ -489,8 +489,8 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
-/* Adds `change` to the holder counts of the session's own pages of a kind. Called with -1 and then with +1, so that in
- * between pages are counted as if the session had given up its own. */
+/* Adds `change` to the holder counts of the session's own pages of a kind. The caller first passes -1 and later +1.
+ * Between the two calls, pages are counted as if the session had given up its own pages. */
 static void recount(fr_session *s, fr_kv_kind kind, int change) {
     fr_kv *kv = &s->cache.kv;
     fr_kv_pages_recount(&kv->pages[kind], kv->table[kind], kv->blocks, change);
@@ -515,8 +515,8 @@ static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, 
     return FR_OK;
 }
 
-/* Replaces the session by the one in the file. attached: a copy of the file's attached bytes, which the session then
- * owns. A failure changes nothing. */
+/* Replaces the session's contents by those of the file. attached: a copy of the file's attached bytes, which the
+ * session then owns. A failure changes nothing. */
 static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
     size_t from = (size_t)head->from, frontier = (size_t)head->frontier,
@@ -531,8 +531,8 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     s->cache.restored = true;
     s->length = (size_t)head->length;
     s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-    /* The ids before s->ran count as run before. A file never has caches of the last id, because it must be run again
-     * for its logits. If only the last id lacks caches, all ids count as run before. */
+    /* The ids before s->ran count as run before. A file never has caches of the last id, because the last id must be
+     * run again for its logits. If only the last id lacks caches, all ids count as run before. */
     s->ran = frontier + 1 < s->length ? frontier : s->length;
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
@@ -547,7 +547,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     kv->from = held;
     kv->rope_far = s->model->trunk.rope_near_max && s->length > s->model->trunk.rope_near_max;
     /* This session may look back farther than the saved one did, so the frontier moves back as far as necessary. A
-     * method that follows has seen none of the target's rows, so for it the whole text is run again. */
+     * method that follows the target has not seen the target's rows. For such a method the whole text is run again. */
     fr_kv_checkpoints_rewind(&s->cache.checkpoints, kv, s->drafting.draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
     fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu checkpoints", saved->map->path, s->length,

@@ -1,9 +1,9 @@
-/* Saves a session to a file, its timeline and its caches, and restores it.
+/* Saves a session's timeline and caches to a file, and restores the session from the file.
  *
- * In: a session; or a file to which one was saved, and which may hold any bytes. Out: a file that is either complete
- * or absent; a session that continues bit for bit as a fresh one would after a prompt of the same ids. Threads,
- * instruction set, chunk, context and drafter may differ from those of the session that was saved: caches are stored
- * by position, not as they lay in memory. Model and cache types must be the same.
+ * In: a session to save, or a file to restore it from. The file is not trusted: it may hold any bytes. Out: a file that
+ * is either complete or absent; a session that continues bit for bit as a fresh one would after a prompt of the same
+ * ids. Threads, instruction set, chunk, context and drafter may differ from those of the session that was saved: caches
+ * are stored in the order of positions, whatever their order in memory was. Model and cache types must be the same.
  *     header       fr_session_head
  *     ids          int32[length]
  *     bounds       fr_saved_bounds[checkpoints]
@@ -20,7 +20,7 @@
 
 #include "src/engine/session/state.h"
 
-/* Run fr_session_save and fr_session_restore of forerun.h, to a file and to memory. */
+/* These do the work of fr_session_save and fr_session_restore of forerun.h, to a file and to memory. */
 fr_status fr_session_write(const fr_session *session, const char *path);
 fr_status fr_session_read(fr_session *session, const char *path);
 fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);

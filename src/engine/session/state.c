@@ -90,7 +90,7 @@ void fr_session_retreat(fr_session *s) {
     s->drafting.draft->method->cut(s->drafting.draft, &view);
 }
 
-/* The fewest tokens that are worth reusing. Running fewer takes less time than taking over their pages. */
+/* The fewest tokens that are worth reusing. Running fewer tokens takes less time than taking over their pages. */
 enum { LEAST_REUSED = 16 };
 
 /* Makes other sessions offer their last, incomplete blocks, which are not shared yet. A session is asked if its ids,

@@ -4,17 +4,17 @@
  *     PENDING     kv.length < length         ids from kv.length on wait for a forward, as a prompt's do
  *     PREDICTED   kv.length == length        all ids are run, and `next` is the target's next id, not given yet
  *     BETWEEN     kv.length == length - 1    all ids are run but the last one, which a step gave
- * fr_timeline_extend, fr_timeline_finish (timeline.h) and functions of round.c make these transitions. These go back
- * to PENDING, or to EMPTY if no id stays: fr_timeline_truncate, fr_timeline_again, fr_timeline_copy if the last row's
- * logits are wanted, restoring from a file, a change of the rotary frequencies (fr_timeline_choose_rope), and a
+ * fr_timeline_extend, fr_timeline_finish (timeline.h) and functions of round.c make these transitions. The following go
+ * back to PENDING, or to EMPTY if no id stays: fr_timeline_truncate, fr_timeline_again, fr_timeline_copy if the last
+ * row's logits are wanted, restoring from a file, a change of the rotary frequencies (fr_timeline_choose_rope), and a
  * forward that failed after it moved recurrent states on (fr_timeline_recover). An abort leaves PENDING as it is.
  *
  * `ended` is independent of the phase: after an end of sequence or a stop string steps give no ids. `ended` stays set
  * if the caches are run again; further ids or a truncation clear it.
  *
  * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1. The rows before it in
- * `hidden` are those of earlier positions, from the same round. fr_session_check_state checks the table at both ends
- * of a round. */
+ * `hidden` are those of earlier positions, from the same round. fr_session_check_state checks the table at both ends of
+ * a round. */
 #ifndef FR_SRC_ENGINE_SESSION_STATE_H
 #define FR_SRC_ENGINE_SESSION_STATE_H
 
@@ -33,11 +33,11 @@
 #include "src/engine/vision/picture.h"
 #include "src/engine/weights/low_rank.h"
 
-/* Says who answers the question whether to abort: the caller, who is asked before each forward, or rank 0, which has
- * sent yes or no together with the round. */
+/* Tells where the answer to the question whether to abort comes from: from the caller, who is asked before each forward
+ * (FR_ABORT_ASKED), or from rank 0, which has sent the answer together with the round. */
 typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
 
-/* Bits of `leader_decides`: rank 0's session has a mask or a grammar, which the other ranks don't have, so rank 0
+/* Bits of `leader_decides`: rank 0's session has a mask or a grammar. The other ranks have neither, so rank 0
  * decides. */
 enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
@@ -194,8 +194,8 @@ void fr_session_offer(fr_session *session);
  * method drops what its own cache has after the frontier. */
 void fr_session_retreat(fr_session *session);
 
-/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: first, sessions
- * whose texts begin with the same ids offer their last, incomplete block (fr_session_offer). */
+/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. If asks is true, other
+ * sessions whose texts begin with the same ids first offer their last, incomplete block (fr_session_offer). */
 void fr_session_reuse(fr_session *session, bool asks);
 
 /* Fills in the caches of the drafters that follow the target's rows; NULL for a drafter that does not follow them or
@@ -222,25 +222,26 @@ bool fr_session_wants_abort(fr_session *session);
 /* Fails with FR_ABORTED if the caller asks to stop, and with FR_LOST if a model file has changed. */
 fr_status fr_session_check_abort(fr_session *session);
 
-/* Fails with FR_NUMERIC, because the logits of a position are not finite. If a rank has failed, fails with that
+/* Fails with FR_NUMERIC, because the logits of a position are not finite. If a rank has failed, fails with that rank's
  * failure instead, because then the logits were never computed. */
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
-/* Returns true if the session needs only the index of the largest logit of each of its next rows, not the logits. */
+/* Returns true if the session needs only the index of the largest logit in each of its next rows. */
 bool fr_session_wants_best(const fr_session *session);
 
 /* Decides which drafts are accepted. *stood gets the number of drafts that agree with the target's rows, and *token
- * the target's own token after them. The rows after that token have no influence. */
+ * gets the target's own token after them. Later rows have no influence. */
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
 
 /* Returns the session as a draft method sees it. */
 fr_draft_view fr_session_view(fr_session *session);
 
 /* A draft method that follows the target must read the target's rows before the next forward overwrites them. These
- * three functions show the method the rows up to the frontier. They also share the pages of the method's own cache
- * that become full in this way. For other methods they do nothing. fr_session_see shows rows of the batch, the last of
- * which is `row`; fr_session_follow shows the rows that the session has kept. fr_session_follow_later is for a round
- * in which the method proposes nothing: the method may put the work off to a later call. */
+ * three functions show the method the rows up to the frontier. They also share the pages of the method's own cache that
+ * become full in this way. If the method does not follow the target, they do nothing. fr_session_see shows rows of the
+ * batch, the last of which is `row`. fr_session_follow shows the rows that the session has kept.
+ * fr_session_follow_later is for a round in which the method proposes nothing: here the method may put the work off to
+ * a later call. */
 fr_status fr_session_see(fr_session *session, size_t row);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);

@@ -9,8 +9,8 @@
 
 #define NO_TOKEN "\xef\xbf\xbd" /* U+FFFD, for an id that is no token */
 
-/* Returns true if the string begins at `at` in the text. in_part: true also if the text ends before the string is
- * complete. */
+/* Returns true if the string begins at `at` in the text. If in_part is true, a text that ends before the string is
+ * complete also matches. */
 static bool begins(const char *string, const char *text, size_t length, size_t at, bool in_part) {
     size_t whole = strlen(string), rest = length - at, compared = in_part && rest < whole ? rest : whole;
     return compared <= rest && memcmp(text + at, string, compared) == 0;

@@ -12,7 +12,7 @@
 typedef struct piece {
     fr_session *session;
     size_t rows, at; /* rows: number of rows; at: batch index of the first row */
-    size_t last_at;  /* if `ends`: the batch index of the last row, which is not beside the text's other rows */
+    size_t last_at;  /* if `ends`: the batch index of the last row, which is not next to the text's other rows */
     bool ends;       /* the forward has the text's last row */
 } piece;
 
@@ -40,9 +40,9 @@ static fr_status begin_text(run *r, size_t text) {
     return FR_OK;
 }
 
-/* Chooses the next rows: first those of the text that did not fit whole into the last forward, then those of the texts
- * after it. No more rows are chosen when the forward is full, all sessions have a text, or no page is free. Only the
- * first text's failure is an error; a later text is tried again when it is the first. */
+/* Chooses the next rows. The first are those of the text that did not fit whole into the last forward; rows of the
+ * texts after it follow. No more rows are chosen when the forward is full, all sessions have a text, or no page is
+ * free. A failure is an error only if it is the first text's. A later text is tried again when it is the first. */
 static fr_status choose_pieces(run *r) {
     size_t chunk = r->group->sessions[0]->engine->chunk, rows = 0;
     r->piece_count = 0;
@@ -60,8 +60,8 @@ static fr_status choose_pieces(run *r) {
     return FR_OK;
 }
 
-/* Puts the rows into the batch, the last rows of texts after all other rows, because the rows with logits must be side
- * by side. Returns the number of these other rows; *count gets the number of all rows. */
+/* Puts the rows into the batch. The last rows of texts come after all other rows, because the rows with logits must be
+ * next to each other. Returns the number of these other rows; *count gets the number of all rows. */
 static size_t place_rows(run *r, size_t *count) {
     size_t at = 0;
     for (piece *p = r->pieces; p < r->pieces + r->piece_count; p++) {
@@ -82,8 +82,8 @@ static size_t place_rows(run *r, size_t *count) {
     return others;
 }
 
-/* Gives hidden rows to the sink. Checks that the rows are finite. In other calls the check of logits finds rows that
- * are not, but here no logits are computed. */
+/* Gives hidden rows to the sink, after checking that they are finite. In other calls the check of the logits would find
+ * rows that are not finite, but here no logits are computed. */
 static fr_status give_rows(const run *r, size_t text, const piece *p, size_t at, size_t count, size_t before) {
     size_t width = p->session->model->trunk.spec.hidden;
     const float *rows = p->session->engine->hidden + at * width;

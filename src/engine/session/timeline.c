@@ -35,8 +35,8 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
     return false;
 }
 
-/* Returns true if the pictures that the session holds belong to ids on the timeline, whose prompt has not been run to
- * its end yet. Otherwise the pictures are for the ids that will follow. */
+/* Returns true if the pictures that the session holds belong to ids on the timeline whose prompt has not been run to
+ * its end yet. If false, the pictures are for ids that will follow. */
 static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
@@ -118,7 +118,8 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
 }
 
 /* Returns true if the draft method puts prompts off until it is asked for drafts. Such a method runs the text itself
- * (`lags`). With several timelines its drafts cost much and seldom pay, so it would run most prompts for nothing. */
+ * (`lags`). With several timelines the method's drafts cost much and seldom pay, so most prompts would be run for
+ * nothing. */
 static bool defers(const fr_session *s) {
     return s->drafting.draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
 }
@@ -215,8 +216,8 @@ static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
     return status;
 }
 
-/* Moves the frontier over the slice. In the batch, a slice's rows with logits do not follow its rows without logits
- * directly (batch.h). So a draft method that follows is shown the two groups one after the other. */
+/* Moves the frontier over the slice. In the batch, a slice's rows with logits do not come directly after its rows
+ * without logits (batch.h). So a draft method that follows the target is shown the two groups one after the other. */
 static fr_status advance(const fr_batch_slice *slice) {
     fr_session *s = slice->session;
     size_t first = s->cache.kv.length, plain = slice->rows - slice->heads, seen = first;

@@ -9,15 +9,16 @@
 
 #include "src/engine/session/batch.h"
 
-/* Run fr_session_prompt, fr_session_put, fr_session_set_prompt and fr_session_truncate of forerun.h. */
+/* These do the work of fr_session_prompt, fr_session_put, fr_session_set_prompt and fr_session_truncate of
+ * forerun.h. */
 fr_status fr_timeline_append(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_put(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_put_anew(fr_session *session, const int32_t *ids, size_t count); /* reuses no cached ids */
 fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_truncate(fr_session *session, size_t length);
 
-/* Copies a session's timeline to another session of its engine in which nothing was run yet. The two share pages.
- * Fails with FR_INPUT if pictures that are no longer stored would have to be run again. */
+/* Copies a session's timeline to another session of the same engine, in which nothing was run yet. The two sessions
+ * then share pages. Fails with FR_INPUT if pictures that are no longer stored would have to be run again. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *session);
 
 /* Checks ids and copies them to the end of the timeline, where they are pending. A failure changes nothing. */

@@ -38,8 +38,8 @@ void fr_trace_begin(fr_trace *trace, const fr_stats *stats, const fr_trace_subje
 /* Writes that a prompt's forward is done: `count` ids from `position` on. */
 void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);
 
-/* Stores the margin of the id that is given next, from the logits by which it was chosen. These may be overwritten by
- * a round of other sessions before the id is given. */
+/* Stores the margin of the id that is given next, from the logits by which the id was chosen. A round of other sessions
+ * may overwrite these logits before the id is given. */
 void fr_trace_predict(fr_trace *trace, const float *logits, size_t vocab);
 
 /* Writes the ids that were proposed for the positions from `position` on. */

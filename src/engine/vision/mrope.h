@@ -23,10 +23,10 @@ static inline size_t fr_image_grid_run_rows(fr_image_grid grid) {
     return grid.runs ? grid.rows / grid.runs : grid.rows;
 }
 
-/* Computes the positions of `count` tokens. positions[i] gets the positions of token i; positions NULL: they are not
- * written. *next gets the position of the token after the last, which is the same on every axis. Runs of image_id are
- * those of the pictures in order. FR_INPUT if a run has another number of tokens than a run of its picture, or if
- * there are too few or too many runs. */
+/* Computes the positions of `count` tokens. positions[i] gets the positions of token i; if positions is NULL, they are
+ * not written. *next gets the position of the token after the last, which is the same on every axis. The runs of
+ * image_id in `ids` belong to the pictures in their order. Fails with FR_INPUT if a run has not as many tokens as the
+ * runs of its picture should have, or if there are too few or too many runs. */
 fr_status fr_mrope_positions(const int32_t *ids, size_t count, int32_t image_id, const fr_image_grid *grids,
                              size_t images, int32_t (*positions)[FR_MROPE_AXES], int64_t *next);
 

@@ -10,7 +10,8 @@
 #include "src/engine/layers/forward.h"
 #include "src/engine/vision/vision.h"
 
-/* Sums up a picture's size and pixels, which decide its rows, as long as the model is the same. */
+/* A hash of a picture's size and pixels. If two pictures have equal digests, the same model computes equal rows for
+ * them. */
 typedef struct fr_picture_digest {
     uint8_t bytes[FR_SHA256_BYTES];
 } fr_picture_digest;
@@ -26,8 +27,8 @@ struct fr_picture {
 fr_status fr_picture_load(fr_image *image, const fr_vision *vision, fr_picture **picture);
 void fr_picture_unload(fr_picture *picture);
 
-/* The pictures of a session's prompt, with the rows that the tower has made of them. They are kept until the prompt
- * has been run. */
+/* The pictures of a session's prompt, with the rows that the tower has computed for them. Both are kept until the
+ * prompt has been run. */
 typedef struct fr_shown {
     fr_vision_rows *rows;       /* [count] the rows of each picture */
     fr_image_grid *grids;       /* [count] the grid of each picture */
@@ -73,9 +74,9 @@ fr_status fr_shown_open(fr_shown *shown, size_t count);
 fr_status fr_shown_open_runs(fr_shown *shown);
 
 /* Assigns rotary positions to `count` ids, the first of which is id `first` of the timeline. That id gets the rotary
- * position *next, and *next is then moved past the last id. Also assigns the runs of image tokens to the pictures
- * whose rows stand for them. has_axes: pictures have positions along height and width; if false, they have positions
- * like text. FR_INPUT if image tokens and pictures don't match. */
+ * position *next, and *next is then moved past the last id. Also assigns the runs of image tokens to the pictures whose
+ * rows stand for them. has_axes: pictures have positions along height and width; if false, they have positions like
+ * text. Fails with FR_INPUT if image tokens and pictures don't match. */
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
                              size_t first, fr_rope_position *rope_positions, int64_t *next);
 

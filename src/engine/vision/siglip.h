@@ -14,10 +14,10 @@ typedef struct fr_siglip {
     fr_matrix positions; /* [positions * positions, hidden] a learned embedding of each place */
     fr_vision_norm last; /* [hidden] the norm after the layers */
     const float *norm;   /* [hidden] Gemma 3: weights of the norm of a token, which is the mean of its patches */
-    fr_matrix project;   /* the matrix that makes a token's row */
+    fr_matrix project;   /* the matrix that computes a token's row */
 } fr_siglip;
 
-/* The sizes of a tower whose vision_config does not say them. */
+/* The sizes that a tower has if its vision_config does not give them. */
 typedef struct fr_siglip_sizes {
     size_t hidden, layers, heads, ffn, patch;
 } fr_siglip_sizes;

@@ -26,7 +26,7 @@ typedef struct fr_tower_source {
 typedef struct fr_tower_binder {
     fr_weights *weights;
     char prefix[128];  /* prefix such as "model.visual.blocks.7."; if the tower is read from GGUF, "" or "v.blk.7." */
-    char in_gguf[32];  /* the same prefix as it is in GGUF, even if the tower is read from a folder */
+    char in_gguf[32];  /* the prefix of the same tensors in GGUF, even if the tower is read from a folder */
     fr_vision *vision; /* the tower; a folder's tensors are listed in it */
 } fr_tower_binder;
 
@@ -37,8 +37,8 @@ typedef struct fr_tower_names {
     const char *norm1, *norm2, *q_norm, *k_norm;
     const char *post_norm1, *post_norm2;
     const char *qkv;       /* one tensor for queries, keys and values; in GGUF they may be three */
-    bool paired_in_gguf;   /* q and k are written to GGUF with the rows that are rotated together side by side */
-    bool parted_in_gguf;   /* qkv is written to GGUF as three tensors */
+    bool paired_in_gguf;   /* in GGUF, those rows of q and k that are rotated together are adjacent */
+    bool parted_in_gguf;   /* in GGUF, qkv is three tensors */
     const char *q, *k, *v; /* the three tensors if qkv is NULL */
     const char *proj;
     const char *gate; /* NULL: the feed-forward has no gate */
@@ -48,7 +48,7 @@ typedef struct fr_tower_names {
 struct fr_tower {
     const char *const *architectures; /* architectures of config.json, or its model_type; NULL-terminated */
     const char *projector;            /* clip.projector_type in GGUF */
-    const char *token;                /* the image token's text in GGUF; NULL: the text model's family says it */
+    const char *token;                /* the image token's text in GGUF; NULL: the text model's family gives it */
     const char *const *prefixes;      /* prefixes that the names of the tower's tensors may have in folders,
                                        * NULL-terminated */
     const char *first;                /* name, after the prefix, of a tensor that every tower of this kind has */
@@ -75,8 +75,9 @@ struct fr_tower {
      * Chat templates have `mark` in place of all this; if `mark` is NULL, they have one image token there. */
     const char *mark, *before, *after;
 
-    /* Writes what is between `before` and `after` for a picture of this size. It may be more than image tokens, such
-     * as the ends of rows. token: the image token's text. NULL: there are only image tokens. */
+    /* Writes what is between `before` and `after` for a picture of this size. Besides image tokens this may be other
+     * text, such as the ends of rows. token: the image token's text. If the function is NULL, there are only image
+     * tokens. */
     void (*spell)(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
     /* Changes a patch's values before they are embedded; NULL: nothing changes. */
@@ -91,16 +92,16 @@ struct fr_tower {
     void (*finish_patch)(const fr_vision *vision, fr_image_grid grid, size_t row, size_t column, float *spare,
                          float *x);
 
-    /* Makes the rows of tokens [first, first + count), at most a chunk of them, from the last layer. The whole team
-     * calls it; it has barriers of its own. */
+    /* Computes the rows of tokens [first, first + count), at most a chunk of them, from the last layer's output. The
+     * whole team calls this function. It has barriers of its own. */
     void (*merge)(const fr_team *team, const fr_vision_activations *a, size_t first, size_t count);
 
     /* The token that ends each row of a picture, and whose embedding llama.cpp reads from the tower's file; NULL: there
      * is none. */
     const char *row_end;
 
-    /* Writes the keys of GGUF that only this kind has (fr_vision_put writes the keys that all kinds have). FR_UNBUILT:
-     * GGUF has no key for something in the configuration. NULL: the kind can't be written. */
+    /* Writes the keys of GGUF that only this kind has (fr_vision_put writes the keys that all kinds have). Fails with
+     * FR_UNBUILT if GGUF has no key for something in the configuration. NULL: the kind can't be written. */
     fr_status (*put)(const fr_vision_config *config, fr_gguf_writer *writer);
 
     /* The whole team calls this function after each layer. NULL: nothing reads the stream between layers. */
@@ -145,24 +146,24 @@ fr_status fr_tower_no_key(const char *what);
 /* Reads only the normalisation of pixels from GGUF. */
 fr_status fr_tower_gguf_pixels(const fr_gguf *gguf, fr_vision_config *config);
 
-/* Reads rescaling and normalisation from the picture processor's settings, and fills in the table of each byte's
- * value. mean, deviation: the defaults. */
+/* Reads rescaling and normalisation from the picture processor's settings, and fills in the table that has a value for
+ * each byte. mean, deviation: the defaults. */
 fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, const double *deviation,
                           fr_vision_config *config);
 
-/* Checks the picture processor's settings: do_resize must be true and the filter bicubic. A setting that is missing
- * has this value too. */
+/* Checks the picture processor's settings: do_resize must be true, and the filter must be bicubic. If one of these
+ * settings is missing, it is assumed to have this value. */
 fr_status fr_tower_resizes(const fr_tower_source *source);
 
 /* Checks the settings as fr_tower_resizes does, but allows any filter and reads it into config->resample. Without the
  * key, config->resample is unchanged. */
 fr_status fr_tower_resample(const fr_tower_source *source, fr_vision_config *config);
 
-/* Checks that the processor's number for `key`, if its settings have one, is the tower's. */
+/* If the processor's settings have a number for `key`, checks that it equals the tower's number `wanted`. */
 fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t wanted);
 
-/* Check a number, or a text, as fr_tower_same does. The number or text is in processor_config.json itself, outside of
- * the settings. */
+/* These check a number or a text as fr_tower_same does. The number or text is in processor_config.json itself, outside
+ * of the settings. */
 fr_status fr_tower_same_outside(const fr_tower_source *source, const char *key, size_t wanted);
 fr_status fr_tower_same_text(const fr_tower_source *source, const char *key, const char *wanted);
 
@@ -178,9 +179,9 @@ extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISIO
  * do this for all tensors that they bind. For a GGUF file nothing is listed. */
 fr_status fr_tower_list(const fr_tower_binder *binder, const char *folder, const char *gguf, fr_vision_layout layout);
 
-/* Gives a binder for tensors of a folder that have another prefix than the tower's. It takes the first of these
- * prefixes under which the folder has the tensor `first`, or else the very first. In GGUF all tensors have the tower's
- * prefix. */
+/* Gives a binder for tensors of a folder that have another prefix than the tower's. The prefix is the first of
+ * `prefixes` under which the folder has the tensor `first`. If there is no such prefix, it is the first of all. In GGUF
+ * all tensors have the tower's prefix. */
 fr_tower_binder fr_tower_beside(const fr_tower_binder *binder, const char *const *prefixes, const char *first);
 
 /* Binds the norm NAME.weight, and NAME.bias if it is a LayerNorm, of n values. */

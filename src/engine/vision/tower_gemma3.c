@@ -19,7 +19,7 @@
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-/* Reads when and how pictures are cut. The processor's class has these defaults for keys that are null. */
+/* Reads when and how pictures are cut. If a key is null, the defaults here are used, as in the processor's class. */
 static fr_status read_cuts(const fr_tower_source *s, fr_vision_cuts *cuts) {
     FR_TRY(fr_json_bool(s->processor, "do_pan_and_scan", false, s->where, &cuts->on));
     FR_TRY(fr_tower_size(s->processor, "pan_and_scan_min_crop_size", 1, 1 << 16, 256, s->where, &cuts->least));

@@ -3,9 +3,9 @@
  * Source: the published checkpoints and transformers 5.24, models gemma4 and gemma4_unified; for GGUF llama.cpp's
  * converter, projectors "gemma4v" and "gemma4uv". A picture keeps its ratio and is resized to as many patches as the
  * budget of tokens allows. The tower of the E-series, 26B and 31B has RMS norms before and after attention and
- * feed-forward, norms of heads, and a gated feed-forward. A head's halves have rotary positions, one by column, the
- * other by row. In the E-series, products are clipped. A token is the mean of 3 x 3 patches. The 12B has no layers: a
- * token is one large patch, which is normed, multiplied and given its position. */
+ * feed-forward, norms of heads, and a gated feed-forward. One half of each head is rotated by the patch's column, and
+ * the other half by its row. In the E-series, products are clipped. A token is the mean of 3 x 3 patches. The 12B has
+ * no layers: a token is one large patch, which is normed, multiplied and given its position. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +45,9 @@ static fr_status read_processor(const fr_tower_source *s, size_t patch, size_t p
     return fr_tower_pixels(s, none, one, c);
 }
 
-/* Reads the rows' width, and whether the text model lets the rows of a picture see each other in another way than its
- * GGUF file will say. That has no key for it: rows see later ones if there are no per-layer embeddings. */
+/* Reads the rows' width. Also finds out whether, in the text model, rows of a picture may see later rows of the picture
+ * when GGUF's readers assume the contrary. GGUF has no key for this. Its readers assume that rows may see later rows if
+ * the model has no per-layer embeddings. */
 static fr_status read_text(const fr_tower_source *s, bool unified, fr_vision_config *c) {
     json_t *text;
     size_t per_layer;
@@ -258,8 +259,8 @@ static fr_status bind_unified(const fr_tower_binder *b, fr_vision *v) {
 
 /* ------------------------------------------------------------------------------------------------- a picture's rows */
 
-/* Adds the learned position of a column, and that of a row. alternate: the table has their rows in turn, column, row,
- * column and so on. */
+/* Adds the learned positions of a column and of a row. If alternate is true, the rows of both tables alternate in
+ * memory: the first of the columns, the first of the rows, the second of the columns, and so on. */
 static void add_positions(const fr_vision *v, bool alternate, size_t row, size_t column, float *spare, float *x) {
     const ends *e = v->own;
     size_t count = v->config.positions, at[] = {column, row};

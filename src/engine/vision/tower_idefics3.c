@@ -86,8 +86,9 @@ static size_t to_tiles(size_t side, size_t tile) {
     return (side + tile - 1) / tile * tile;
 }
 
-/* Takes the length that one side of a picture gets, and computes the other side. ratio: the first side divided by the
- * other one, or, if `tall`, the other way round. Numbers are rounded as the published processor does it. */
+/* Takes the length that one side of a picture gets, and computes the length of the other side. ratio: the given side
+ * divided by the other side; if `tall`, the other side divided by the given side. Numbers are rounded as the published
+ * processor does it. */
 static size_t other_side(size_t length, double ratio, bool tall) {
     double other = tall ? (double)length * ratio : (double)length / ratio;
     return other < 1e9 ? (size_t)other : (size_t)1e9;
@@ -207,10 +208,10 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
 
 /* ------------------------------------------------------------------------------------------------- a picture's rows */
 
-/* Patches find their position in a table of `count` entries for a side by the fraction of the side at which they lie.
- * Gives the smallest fraction that belongs to the entry after `index`. To the bit, it is torch.arange(1 / count, 1, 1
- * / count)[index]. torch computes most of these fractions eight at a time, from a first fraction that is rounded to
- * float32. */
+/* A patch finds its position in a table that has `count` entries for each side of the picture, by the fraction of the
+ * side at which the patch lies. Gives the smallest fraction that belongs to the entry after `index`. It equals, to the
+ * bit, torch.arange(1 / count, 1, 1 / count)[index]. torch computes most of these fractions eight at a time, from a
+ * first fraction that is rounded to float32. */
 static float find_boundary(size_t count, size_t index) {
     double step = 1.0 / (double)count, boundaries = ceil((1.0 - step) / step);
     size_t by_eights = (size_t)boundaries / 16 * 16, first = index < by_eights ? index / 8 * 8 : index;
@@ -219,9 +220,9 @@ static float find_boundary(size_t count, size_t index) {
     return (float)((double)(float)base + (double)(index - first) * step);
 }
 
-/* Gives the index of a tile's patch in the table of positions for a side. In folders it follows from the patch's
- * fraction of the side, in float32. Even if the table is as long as the tile, it is therefore not always the patch's
- * own index. */
+/* Gives the index of a tile's patch in the table of positions for a side. In folders the index follows from the patch's
+ * fraction of the side, computed in float32. Because of the rounding it is not always the patch's own index, even if
+ * the table is as long as the tile. */
 static size_t find_position(const fr_vision_config *c, size_t patch) {
     size_t patches = c->tile / c->patch, at = 0;
     const float last = (float)(1.0 - 1e-6);

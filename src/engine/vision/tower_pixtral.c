@@ -1,11 +1,11 @@
 /* The vision tower of Mistral Small 3.1, 3.2 and Ministral 3: Pixtral.
  *
- * Source: the published checkpoints and transformers 5.24, models pixtral and mistral3; for GGUF llama.cpp's
- * converter, projector "pixtral". A picture keeps its ratio and becomes whole tokens. Layers have RMS norms, no biases
- * and a gated feed-forward; one more norm comes before the first layer. Of a head's rotary frequencies the even ones
- * are for the patch's row, the odd ones for its column. The patches of a square are normed, and a product makes one
- * row of them. Two products with an activation between them turn that row into a token's row. In the prompt, a token
- * ends each row of a picture. */
+ * Source: the published checkpoints and transformers 5.24, models pixtral and mistral3; for GGUF llama.cpp's converter,
+ * projector "pixtral". A picture keeps its ratio and becomes whole tokens. Layers have RMS norms, no biases and a gated
+ * feed-forward; one more norm comes before the first layer. A head's even rotary frequencies are for the patch's row,
+ * and its odd ones for the patch's column. The patches of a square are normed, and a product makes one row of them. Two
+ * products with an activation between them turn that row into a token's row. In the prompt, a token ends each row of a
+ * picture. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,8 @@ static fr_status read_rope(const json_t *v, double *theta) {
     return fr_json_real(rope, "rope_theta", 1.0, 1e12, *theta, FR_TOWER_CONFIG, theta);
 }
 
-/* Reads the layer whose output is the last that is used. It is a number, or a list of one number; -1 stands for the
- * last layer. */
+/* Reads the number of the last layer whose output is used. The setting is a number, or a list of one number; -1 stands
+ * for the last layer. */
 static fr_status read_feature_layer(const fr_tower_source *s, size_t *layers) {
     json_t *layer = json_object_get(s->root, "vision_feature_layer");
     int64_t number = -1, count = (int64_t)*layers;
@@ -100,8 +100,8 @@ static fr_status read_merger(const fr_tower_source *s, fr_vision_config *c) {
     return FR_OK;
 }
 
-/* Reads the longest sides of a picture. Checks the sizes in processor_config.json by which the processor resizes to
- * whole tokens. */
+/* Reads the largest height and width of a picture. Checks the sizes in processor_config.json by which the processor
+ * resizes to whole tokens. */
 static fr_status read_processor(const fr_tower_source *s, fr_vision_config *c) {
     json_t *size;
     bool crops;

@@ -57,8 +57,8 @@ static fr_status read_numbers(const json_t *vision, const char *key, const size_
     return FR_OK;
 }
 
-/* Reads the limits on a picture's size, in pixels. If a file has both the old keys and the new ones, the old ones
- * count. */
+/* Reads the limits on a picture's size, in pixels. If a file has both the old keys and the new keys, the old keys are
+ * used. */
 static fr_status read_limits(const fr_tower_source *s, fr_vision_config *c) {
     json_t *size;
     FR_TRY(fr_json_object(s->processor, "size", s->where, &size));
@@ -273,8 +273,8 @@ static fr_status bind_3(const fr_tower_binder *b, fr_vision *v) {
 
 /* ------------------------------------------------------------------------------------------------- a picture's rows */
 
-/* Finds the place of patch `at` of `count` patches along an axis of the table: between entries *low and *high, at the
- * fraction `part` of the way. */
+/* Finds where patch `at` of `count` patches lies along an axis of the table, which has `entries` entries. The patch
+ * lies between entries *low and *high, at the fraction `part` of the way. */
 static void find_entry(size_t at, size_t count, size_t entries, size_t *low, size_t *high, float *part) {
     double x = count > 1 ? (double)(at * (entries - 1)) / (double)(count - 1) : 0.0;
     *low = (size_t)x;

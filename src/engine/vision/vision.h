@@ -26,17 +26,17 @@ bool fr_vision_exists(const fr_weights *weights);
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
 
-/* Writes the tower's keys to a GGUF file of architecture "clip". FR_UNBUILT if GGUF has no key for a setting of the
- * tower. */
+/* Writes the tower's keys to a GGUF file of architecture "clip". Fails with FR_UNBUILT if GGUF has no key for a setting
+ * of the tower. */
 fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
 
 /* Gives the token that ends each row of a picture in a prompt, if llama.cpp reads its embedding from the tower's file;
  * NULL: there is none. */
 const char *fr_vision_row_end(const fr_vision *vision);
 
-/* Applies the options' limits of a picture's pixels or tokens, in place of the limits that the model's makers have
- * set. An option for the lower limit may be above the makers' upper limit, or an option for the upper limit below
- * their lower one. Then both limits become the option's. FR_INPUT if the tower has one size for all pictures. */
+/* Applies the options' limits of a picture's pixels or tokens, in place of the limits that the model's makers have set.
+ * If an option's lower limit is above the makers' upper limit, or an option's upper limit is below the makers' lower
+ * limit, both limits become the option's. Fails with FR_INPUT if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
 /* Returns true if the tower is of the kind that models of one of these architectures (NULL-terminated) have. */
@@ -46,11 +46,11 @@ bool fr_vision_is_of(const fr_vision *vision, const char *const *architectures);
 void fr_vision_describe(const fr_vision *vision, FILE *out);
 
 /* Gives the grid of tokens for a picture of this size: a prompt needs rows * columns image tokens for it, in as many
- * runs as the grid says. FR_INPUT for a picture of which the tower can't make tokens, for instance because its longer
- * side is more than 200 times the shorter one. */
+ * runs as the grid says. Fails with FR_INPUT if the tower can't make tokens of the picture, for instance because its
+ * longer side is more than 200 times the shorter one. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid);
 
-/* Gives the text of the image token of a tower in a file of its own; NULL: the text model's family says it. */
+/* For a tower in a file of its own, gives the text of the image token; NULL: the text model's family gives it. */
 const char *fr_vision_token_text(const fr_vision *vision);
 
 /* Counts the multiply-adds for a picture: those of the tower's layers and of the embedding of patches. */
@@ -73,8 +73,8 @@ void fr_vision_spell(const fr_vision *vision, size_t width, size_t height, const
 /* Gives the largest number of tokens that a run of a picture may have. */
 size_t fr_vision_run_max(const fr_vision *vision);
 
-/* Gives the floats of a row. It has an embedding. It has as many floats again for each layer of the text model that
- * adds a further row to its output (Qwen3-VL's deepstack). */
+/* Gives the number of floats in a row. A row has the token's embedding. Layers of the text model may add a further row
+ * to their outputs (Qwen3-VL's deepstack); for each such layer the row has as many floats again. */
 size_t fr_vision_row_width(const fr_vision *vision);
 
 /* The rows that the tower has computed for a picture. */
