@@ -1,11 +1,11 @@
 /* Reads the configuration of EAGLE drafters: see eagle.h.
  *
- * A folder's config.json is flat, like Llama's with more keys (SpecForge, AngelSlim), or has the layer's keys in
- * transformer_layer_config (speculators). Keys of GGUF are llama.cpp's.
+ * A folder's config.json has one of two forms. It is flat, like Llama's with more keys (SpecForge, AngelSlim), or it
+ * has the layer's keys in transformer_layer_config (speculators). Keys of GGUF are llama.cpp's.
  *
- * A list of the target's layers has two meanings. At the top of config.json (vLLM, speculators) and in GGUF it names
- * layers whose inputs the drafter reads. Within eagle_config it names layers whose outputs the drafter reads:
- * SpecForge and Model Optimizer train in this way, and SGLang adds one to each number (SpecForge
+ * A list of the target's layers has two meanings. At the top of config.json (vLLM, speculators) and in GGUF, the list
+ * names layers whose inputs the drafter reads. Within eagle_config, the list names layers whose outputs the drafter
+ * reads. SpecForge and Model Optimizer train in this second way, and SGLang adds one to each number (SpecForge
  * algorithms/model_providers.py; SGLang models/llama.py, set_eagle3_layers_to_capture). */
 #include "src/engine/draft/eagle.h"
 
@@ -21,7 +21,7 @@ static const char where[] = "config.json";
 
 enum { IDS_MAX = 1 << 24 };
 
-/* several: the drafter may have more layers than one. */
+/* Checks the configuration. several: the drafter may have more than one layer. */
 static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target, bool several) {
     if (c->spec.trunk.layers != 1 && !several)
         return fr_fail(FR_INPUT, "%s: %s is %zu, a drafter of %s has 1 layer", weights->files->path,
@@ -39,7 +39,7 @@ static fr_status check(const fr_eagle_config *c, const fr_weights *weights, cons
                    weights->files->path, c->draft_vocab, c->spec.trunk.vocab);
 }
 
-/* The default number of target layers to read: an early, a middle and a late one. */
+/* If the files list no target layers to read, three are read: an early, a middle and a late one. */
 enum { DEFAULT_AUX_LAYERS = 3 };
 
 static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
@@ -54,8 +54,9 @@ static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weight
     return FR_OK;
 }
 
-/* Gives the target's width for files that don't say it: the target's own width or, without a target, the columns of fc
- * that belong to each layer. The layers must have been read before. */
+/* Gives the target's width for files that don't name it. If there is a target, this is the target's own width.
+ * Otherwise it is the number of columns of fc that belong to each aux layer. The list of aux layers must have been read
+ * before. */
 static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
@@ -78,8 +79,8 @@ static fr_status read_layers(fr_eagle_config *c, const fr_family *family, const 
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Gives the object that has a key: config.json itself, or the object below it, in which some files nest the keys that
- * do not belong to the layer. */
+/* Gives the object that has a key. This is config.json itself, or the object within it in which some files put the keys
+ * that do not belong to the layer. */
 static const json_t *holder(const json_t *root, const json_t *below, const char *key) {
     const json_t *value = json_object_get(root, key);
     return value && !json_is_null(value) ? root : below;
@@ -116,17 +117,17 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
     return FR_OK;
 }
 
-/* Makes layers of Llama's kind. Llama's own configuration has no window, but the classes of drafters read one for
- * layers that layer_types calls sliding. */
+/* Reads the kinds of layers of Llama's form. Llama's own configuration has no window. But the classes of drafters read
+ * a window for those layers that layer_types calls sliding. */
 static fr_status shape_llama(const fr_source *source, fr_model_spec *spec) {
     spec->kinds.first = FR_LAYERS_MAX;
     FR_TRY(fr_window_of_all(source, spec));
     return fr_layers_by_kind(source, spec);
 }
 
-/* Reads the kind of layers, for which the speculators library has names. Qwen3's layers norm the heads of queries and
- * keys. The class of EAGLE's authors has a single layer, which it calls midlayer, and doesn't read num_hidden_layers
- * (SafeAILab/EAGLE, model/cnets.py): there are files with their target's number. */
+/* Reads the kind of layers, which has a name in folders of the speculators library. Qwen3's layers apply a norm to the
+ * heads of queries and keys. The class of EAGLE's authors has a single layer, which it calls midlayer, and doesn't read
+ * num_hidden_layers (SafeAILab/EAGLE, model/cnets.py). So in some files this key has the target's number of layers. */
 static fr_status read_folder_layers(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
     const char *type;
     fr_family llama = fr_family_llama;
@@ -168,9 +169,9 @@ static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Reads the size of the target's vocabulary from its key. Without the key, the size is the number of rows of the
- * embedding table, or else of a head without ids of its own. If there is no such tensor, the size is the target's
- * own. */
+/* Reads the size of the target's vocabulary from its key. If the key is missing, the size is the number of rows of the
+ * embedding table, or else of a head without ids of its own. If both tensors are missing, the size is that of the
+ * target's vocabulary. */
 static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_tensors *own = &weights->files->tensors;
@@ -201,7 +202,7 @@ static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const
     return FR_OK;
 }
 
-/* Ends the reading of a configuration: after a failure nothing is left in it that must be freed. */
+/* Ends the reading of a configuration. After a failure it frees what has been read. */
 static fr_status end(fr_eagle_config *c, fr_status status) {
     if (status == FR_OK) return FR_OK;
     free(c->spec.trunk.layer);

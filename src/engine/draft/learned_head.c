@@ -58,8 +58,8 @@ size_t fr_learned_head_width(const fr_learned_head *head) {
 
 /* --------------------------------------------------------------------------------------------------------- learning */
 
-/* Finds a row for an id: a row without a user if there is any, else a new row at the end. There is always such a row,
- * because the capacity is that of all sessions together. */
+/* Finds a row for an id. If a row has no user, this row is taken; otherwise a new row at the end. There is always such
+ * a row, because the capacity is enough for all sessions together. */
 static size_t find_row(fr_learned_head *head) {
     if (head->unused == 0) return head->matrix.features++;
     size_t row = head->likely;
@@ -85,7 +85,8 @@ static void learn(fr_learned_ids *ids, fr_learned_head *head, int32_t id, size_t
     ids->first[ids->count++] = (int32_t)position;
 }
 
-/* Forgets the ids that occur first at `length` or after it. Rows at the end that no session uses are given up. */
+/* Forgets the ids whose first position is at or after `length`. Rows at the end that no session uses any more are
+ * removed. */
 static void forget(fr_learned_ids *ids, fr_learned_head *head, size_t length) {
     for (; ids->count && (size_t)ids->first[ids->count - 1] >= length; ids->count--) {
         int32_t id = ids->ids[ids->count - 1];

@@ -1,12 +1,12 @@
 /* Drafts by pairs: see pairs.h.
  *
- * The layers' KV cache (drafter_cache.h) counts the pairs that were made from the target's rows. For a timeline of L
- * ids, of which the target has run L - 1, propose first makes the pairs up to L - 2. The last of these gives the first
- * draft. Each further draft takes one more pair.
+ * The frontier of the layers' cache (drafter_cache.h) is the number of pairs that were made from the target's rows. Let
+ * a timeline have L ids, of which the target has run L - 1. A proposal first makes the pairs up to position L - 2. The
+ * last of these pairs gives the first draft. Each further draft takes one more pair.
  *
- * Sessions of an engine work in one workspace. Those that propose together are run together: first all new pairs of
+ * Sessions of an engine work in one workspace. Sessions that propose together are run together: first all new pairs of
  * all sessions, then one pair for each session whose chain goes on. Each session has its own table of the cache's
- * pages, of which there are enough for all. If a page is missing nevertheless, the session drafts nothing until its
+ * pages, and there are enough pages for all. If a page is missing nevertheless, the session drafts nothing until its
  * next prompt. */
 #include "src/engine/draft/pairs.h"
 
@@ -22,19 +22,18 @@
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_pair_net *net;
-    /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
+    /* this cache has the layout of the sessions' caches, and the pages of all of them; no session uses it as its own */
     fr_kv kv;
     fr_activations *activations; /* memory for running the layer */
-    fr_workspace products;       /* memory for the products that pairs begin with, and for the head */
+    fr_workspace products;       /* memory for the products at the beginning of pairs, and for the head */
     size_t most;                 /* most rows of a batch */
     fr_row *rows;                /* [most] the rows of the batch */
     fr_pair *pairs;              /* [most] the pair of each row */
-    float *input;                /* [most, input_width] inputs of the products that pairs begin with */
+    float *input;                /* [most, input_width] inputs of the products at the beginning of pairs */
     struct span *spans;          /* [sessions] the spans that are run together */
-    fr_kv **timelines;           /* [sessions] the layer's cache for each span */
+    fr_kv **timelines;           /* [sessions] for each span, the cache of its session */
     float *left;                 /* [sessions, hidden] the layer's output for each session's last pair */
-    /* [sessions, hidden] the rows of `left` after the norm; the same array as `left` if the net passes normed rows
-     * on */
+    /* [sessions, hidden] the rows of `left` after the norm; the same array as `left` if pairs pass normed rows on */
     float *normed;
     float *scores; /* [sessions, candidates] the scores for each session's last pair */
     fr_learned_head learned;
@@ -51,13 +50,14 @@ typedef struct state {
 typedef struct span {
     state *of;
     const fr_draft_view *view;
-    fr_proposal *proposal; /* the proposal that the last pair makes a draft for; NULL: none */
-    const int32_t *ids;    /* token p + 1 for each pair p; NULL: the tokens are the timeline's */
-    fr_followed_rows rows; /* the target's rows that pairs are made of, or in a chain the output of the pair before */
+    fr_proposal *proposal; /* the proposal for which the last pair makes a draft; NULL: there is none */
+    const int32_t *ids;    /* for each pair p, the token at position p + 1; NULL: the tokens are the timeline's ids */
+    fr_followed_rows rows; /* the values from which pairs are made: the target's rows, or within a chain the output of
+                            * the pair before */
     size_t at;             /* index in the batch of the first pair's row */
 } span;
 
-/* A batch: spans [from, to), which the team runs together. The rows of a span have the span's index as their
+/* A batch: the spans [from, to), which the team runs together. The rows of a span have the span's index as their
  * timeline. */
 typedef struct batch {
     const workspace *work;
@@ -81,14 +81,14 @@ static size_t candidates(const workspace *w) {
     return head_of(w)->features;
 }
 
-/* Counts the first pairs of the batch, of which only the K/V is needed. These are all pairs of the first span but its
- * last one. Without a head, they are all pairs of the batch. */
+/* Counts the pairs at the beginning of the batch of which only keys and values are needed. These are all pairs of the
+ * first span except its last one. If no scores are wanted, they are all pairs of the batch. */
 static size_t only_stored(const batch *b) {
     return b->head ? b->work->spans[b->from].rows.count - 1 : b->pairs.count;
 }
 
-/* Copies the output row of each span's last pair to `left`, and norms it for the head. x: the rows after the layer,
- * each complete for the thread that owns it. */
+/* Copies the output row of each span's last pair to `left`, and applies the norm of the head to it. x: the rows after
+ * the layers; each is complete for the thread that owns it. */
 static void leave(const fr_team *team, const batch *b, const float *x) {
     const workspace *w = b->work;
     size_t hidden = w->net->trunk->spec.hidden, stored = only_stored(b), begin, end;
@@ -122,8 +122,8 @@ static void score(const fr_team *team, const batch *b, const float *x) {
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
 
-/* Runs pairs with the whole team: their beginning, the layer, and norm and head for each span's last pair. Pairs at
- * the beginning of the batch that give no draft are run only until their K/V is stored. */
+/* Runs pairs with the whole team: their beginning and the layers, and for each span's last pair the norm and the head.
+ * Pairs at the beginning of the batch that give no draft are run only until their keys and values are stored. */
 static void run_pairs(void *context, const fr_team *team) {
     const batch *b = context;
     const workspace *w = b->work;
@@ -147,7 +147,7 @@ static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
                      .known = fr_followed_row(&s->rows, index)};
 }
 
-/* Places a span's rows in the batch, after `rows` others; gives the new number of rows. */
+/* Places a span's rows in the batch, after `rows` rows of other spans. Gives the new number of rows. */
 static size_t place_span(workspace *w, size_t number, size_t rows) {
     span *s = &w->spans[number];
     w->timelines[number] = &s->of->cache.kv;
@@ -162,7 +162,7 @@ static size_t place_span(workspace *w, size_t number, size_t rows) {
     return rows;
 }
 
-/* Runs the first `count` spans, in as many batches as their rows need. */
+/* Runs the first `count` spans. If they have more rows than a batch can have, several batches are run. */
 static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     fr_pair_batch pairs = {
         .drafter = w->drafter, .pairs = w->pairs, .chained = chained, .products = &w->products, .input = w->input};
@@ -175,8 +175,8 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     }
 }
 
-/* Makes a span of the pairs of a session from the frontier to `end`, which are made of the target's rows. Claims pages
- * for these and for `more` further pairs. If there are not enough pages, returns false. */
+/* Makes a span of a session's pairs from the frontier to `end`, which are made from the target's rows. Claims pages for
+ * these pairs and for `more` pairs after them. Returns false if there are not enough pages. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
     *s = (span){.of = c, .view = view};
     return fr_drafter_cache_take(&c->cache, view, end, more, &s->rows);
@@ -186,8 +186,8 @@ void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view) {
     fr_drafter_cache_cut(&((state *)draft)->cache, view);
 }
 
-/* Makes the pairs that can be made by now. The pair of position p needs token p + 1, so the target's newest row may
- * have to wait. */
+/* Makes the pairs for which all values are known. The pair of position p needs the token at position p + 1, so the pair
+ * of the target's newest row may have to wait. */
 fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
     state *c = (state *)draft;
     size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
@@ -201,7 +201,7 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* ---------------------------------------------------------------------------------------------------------- propose */
 
-/* Adds a draft to a proposal by the scores of the proposal's last pair; returns true if the proposal's chain goes
+/* Adds a draft to a proposal by the scores of the proposal's last pair. Returns true if the proposal's chain goes
  * on. */
 static bool take_draft(workspace *w, fr_proposal *p, float *logits) {
     fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
@@ -212,8 +212,8 @@ static bool take_draft(workspace *w, fr_proposal *p, float *logits) {
     return fr_draft_choice_add(p, &scores, &scorer);
 }
 
-/* Adds a draft to the proposal of each of the first `count` spans. Gives the number of chains that go on; their next
- * pairs become the first spans. */
+/* Adds a draft to the proposal of each of the first `count` spans. Returns the number of chains that go on. The next
+ * pairs of these chains become the first spans. */
 static size_t take_drafts(workspace *w, size_t count) {
     size_t going = 0, hidden = w->net->trunk->spec.hidden;
     for (size_t i = 0; i < count; i++) {
@@ -229,12 +229,13 @@ static size_t take_drafts(workspace *w, size_t count) {
     return going;
 }
 
-/* Makes a span of a session's new pairs, and claims pages for them and for the pairs of the session's chain. If there
- * are not enough pages, returns false, and the session drafts nothing. */
+/* Makes a span of a session's new pairs, and claims pages for them and for the pairs of the session's chain. Returns
+ * false if there are not enough pages; the session then drafts nothing. */
 static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;
-    if (c->cache.kv.length >= end) fr_drafter_cache_advance(&c->cache, end - 1); /* so that the last pair runs again */
+    /* The last pair runs again, because its output is needed */
+    if (c->cache.kv.length >= end) fr_drafter_cache_advance(&c->cache, end - 1);
     if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;
     fr_learned_ids_follow(&c->learned, &c->work->learned, p->view);

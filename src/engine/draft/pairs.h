@@ -1,12 +1,13 @@
-/* Drafts by pairs, for MTP layers and EAGLE drafters: one decoder layer or a few, with a KV cache of their own, are
- * applied again and again.
+/* Drafts by pairs, for MTP layers and EAGLE drafters: one decoder layer or a few, which have a cache of keys and values
+ * of their own, are applied again and again.
  *
- * In: timelines, and the target's rows as it runs them. Out: a chain of drafts for each timeline.
+ * In: timelines, and the target's rows when the target runs them. Out: a chain of drafts for each timeline.
  *
- * Pair p is made of values known for position p and of token p + 1. Its K/V lies in slot p of the layers' cache. The
- * known values are read from the target's row; in a chain, they are the output row of the pair before. The output of
- * the last pair p gives scores for token p + 2. Each drafter defines how its pairs begin, and the layers (fr_pair_net).
- * The functions below are the same for all of them. */
+ * Pair p is made of values for position p and of the token at position p + 1. Its keys and values lie in slot p of the
+ * layers' cache. The values for position p are read from the target's row. Within a chain of drafts, they are the
+ * output row of the pair before. The output of the last pair p gives scores for the token at position p + 2. Each
+ * drafter defines how its pairs begin, and the layers (fr_pair_net). The functions below are the same for all drafters
+ * that work by pairs. */
 #ifndef FR_SRC_ENGINE_DRAFT_PAIRS_H
 #define FR_SRC_ENGINE_DRAFT_PAIRS_H
 
@@ -15,7 +16,8 @@
 typedef struct fr_pair {
     size_t position; /* the position p of the target's row */
     int32_t id;      /* the token at position p + 1 */
-    /* the token's input embedding if it differs from that of its id, as in pictures; otherwise NULL */
+    /* the token's input embedding, if it differs from the embedding of the token's id, for example within pictures;
+     * otherwise NULL */
     const float *embedding;
     /* the values read from the target's row, or in a chain the [hidden] output of the pair before */
     const float *known;
@@ -25,33 +27,34 @@ typedef struct fr_pair_batch {
     const fr_drafter *drafter;
     const fr_pair *pairs; /* [count] the pairs to run, in the order of the rows */
     size_t count;
-    /* each pair follows the pair before in its chain; otherwise pairs are made from the target's rows */
+    /* the pairs continue chains, so each is made from the output of the pair before; if false, pairs are made from the
+     * target's rows */
     bool chained;
     const fr_workspace *products; /* memory for the products of `input` */
-    float *input;                 /* [count, input_width] room for the inputs of products; a product may read fewer
+    float *input;                 /* [count, input_width] memory for the inputs of products; a product may read fewer
                                    * columns */
 } fr_pair_batch;
 
 /* Defines a drafter that works by pairs. fr_drafter.net of such a drafter points to a struct that begins with an
  * fr_pair_net. */
 typedef struct fr_pair_net {
-    const char *what;          /* the model that the logits belong to, for error lines */
-    const fr_trunk *trunk;     /* the trunk that gives the layers' widths and rotary forms */
-    const fr_layer_spec *spec; /* [layers] specs of the layers; they store K/V in a cache of their own */
+    const char *what;          /* the model that gave the logits, for error lines */
+    const fr_trunk *trunk;     /* the trunk whose widths and forms of rotation the layers have */
+    const fr_layer_spec *spec; /* [layers] the specs of the layers, whose keys and values are in a cache of their own */
     const fr_layer *layer;     /* [layers] */
-    size_t layers, number; /* layers: number of layers. number: the first one's index in the trunk; for an MTP layer it
-                            * is the number of the trunk's own layers */
-    size_t input_width;    /* columns of the widest product at the beginning of pairs */
-    const float *norm;     /* [hidden] the norm before the head; NULL: none */
-    bool carries_norm;     /* the output that a pair passes to the next one is normed */
-    bool behind;           /* a pair's rotary position is that of token p + 1; if false, that of p */
+    size_t layers, number; /* layers: number of layers; number: index of the first of these layers in the trunk, which
+                            * for an MTP layer is the number of the trunk's own layers */
+    size_t input_width;    /* number of columns of the widest product at the beginning of pairs */
+    const float *norm;     /* [hidden] the norm before the head; NULL: there is no norm */
+    bool carries_norm;     /* a pair passes its output to the next pair after the norm */
+    bool behind;           /* the rotary position of pair p is p + 1; if false, it is p */
     const fr_matrix *head; /* [candidates, hidden] the head that scores drafts */
-    const int32_t *candidates; /* the ids that the head scores; NULL: all */
-    float softcap;             /* softcap of the scores; 0: none */
+    const int32_t *candidates; /* [candidates] the ids that the head scores; NULL: it scores all ids */
+    float softcap;             /* softcap of the scores; 0: scores are not capped */
     bool packed;               /* some matrix is packed */
 
-    /* Computes a->x for the pairs of a batch, and a->input as well if the first layer reads that. The whole team calls
-     * it. On return each row is complete for the thread that owns it. */
+    /* Computes a->x for the pairs of a batch. If the first layer reads a->input, also computes a->input. The whole team
+     * makes this call. On return each row is complete for the thread that owns it. */
     void (*begin)(const fr_team *team, const fr_pair_batch *batch, fr_activations *a);
 } fr_pair_net;
 

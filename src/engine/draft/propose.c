@@ -1,11 +1,11 @@
 /* Calls the methods of several sessions for proposals: see draft.h.
  *
- * Proposals are linked into lists, which take no memory however many sessions there are; a method that asks other
- * methods makes lists of its own. */
+ * Proposals are linked into lists, so no memory is taken for any number of sessions. A method that calls other methods
+ * makes lists of its own. */
 #include "src/engine/draft/draft.h"
 
-/* Takes out of a list the proposals whose method is that of the first proposal. These proposals stay linked in their
- * order, from `first` on. Gives the list of all other proposals. */
+/* Takes all proposals with the first proposal's method out of a list. These proposals stay linked in their order,
+ * beginning with `first`. Returns the list of all other proposals. */
 static fr_proposal *part_method(fr_proposal *first) {
     const fr_draft_method *method = first->draft->method;
     fr_proposal *same = NULL, *others = NULL, **ends[2] = {&others, &same};

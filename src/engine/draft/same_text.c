@@ -7,11 +7,12 @@
 #include "base/sizes.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-/* STRETCH is the number of bytes that are tokenized at a time; ANCHOR bytes of room lie before them. */
+/* STRETCH: number of bytes that are tokenized at a time. ANCHOR: bytes of memory that are reserved before these
+ * bytes. */
 enum { STRETCH = 4096, ANCHOR = 1 };
 
-/* The number of newest ids that are tokenized again as the text grows: at least AGAIN, and up to AGAIN_MAX to reach
- * the beginning of a word. */
+/* When the text grows, some of its newest ids are tokenized again. Their number is at least AGAIN. It is up to
+ * AGAIN_MAX if the beginning of a word can be reached in this way. */
 enum { AGAIN = 3, AGAIN_MAX = 16 };
 
 typedef struct stretch {
@@ -37,16 +38,17 @@ static size_t length_of(const fr_tokenizer *tokenizer, int32_t id) {
     return is_mark(tokenizer, id) ? 1 : printed(tokenizer, id).length;
 }
 
-/* Counts the last ids that together print exactly `length` bytes; 0 if there is no such number. */
+/* Returns the number k for which the last k ids print exactly `length` bytes together. Returns 0 if there is no such
+ * number. */
 static size_t printing(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, size_t length) {
     size_t bytes = 0, taken = 0;
     while (taken < count && bytes < length) bytes += printed(tokenizer, ids[count - ++taken]).length;
     return bytes == length ? taken : 0;
 }
 
-/* Tokenizes a part of a text. Some tokenizers put a space before a text, which must not happen here. With such a
- * tokenizer the part is tokenized after a line break, and the line break's ids are left out. *first: the first id that
- * counts. `text` has ANCHOR bytes of room before it. */
+/* Tokenizes a part of a text. Some tokenizers put a space before a text, which must not happen within a text. With such
+ * a tokenizer, the part is tokenized after a line break, and the line break's ids are left out. *first: index of the
+ * first id after those of the line break. `text` has ANCHOR bytes of memory before it. */
 static fr_status tokenize_inside(const fr_tokenizer *tokenizer, char *text, size_t length, int32_t **ids, size_t *first,
                                  size_t *count) {
     *first = 0;
@@ -78,12 +80,12 @@ static size_t end_of_text(const fr_same_text *t) {
     return t->known ? t->from_ends[t->known - 1] : 0;
 }
 
-/* Gives the offset in the text up to which the other vocabulary's ids reach. */
+/* Gives the offset in the text at which the last id of the other vocabulary ends. */
 static size_t reached(const fr_same_text *t) {
     return t->count > t->begin ? t->ends[t->count - 1] : start_of_text(t);
 }
 
-/* Gives the index of the timeline's id to which the byte at an offset belongs. */
+/* Finds the id of the timeline to which the byte at an offset belongs, and gives the id's index. */
 static size_t id_at(const fr_same_text *t, size_t offset) {
     size_t low = t->origin, high = t->known;
     while (low < high) {
@@ -110,8 +112,8 @@ static bool append(fr_same_text *t, int32_t id, size_t end) {
     return true;
 }
 
-/* Appends the other vocabulary's ids for the part of the text that ends at `end`. If these ids don't print exactly
- * that part, they count as one token. */
+/* Appends the other vocabulary's ids for the part of the text that ends at `end`. If these ids don't print exactly this
+ * part, all of them count as one token. */
 static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t end) {
     int32_t *ids;
     size_t first, count, at = 0;
@@ -130,8 +132,8 @@ static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t e
     return room;
 }
 
-/* Gives the other vocabulary's token for a mark, that is, for a token that prints nothing; -1: there is none. The end
- * of a text is a mark in both vocabularies. */
+/* Gives the other vocabulary's token for a mark (a token that prints nothing), or -1 if there is none. The end of a
+ * text is a mark in both vocabularies. */
 static int32_t same_mark(const fr_same_text *t, int32_t id) {
     const char *text = fr_token_text(t->from, id, NULL);
     int32_t same = text ? fr_tokenizer_id(t->to, text) : -1;
@@ -154,7 +156,8 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     return room;
 }
 
-/* Appends the mark at an offset, or the text up to the next mark, and moves the offset past it. */
+/* Appends the mark at an offset, or if there is text, the text up to the next mark. Moves the offset to the end of
+ * that. */
 static bool append_next(fr_same_text *t, const int32_t *ids, size_t *offset) {
     size_t id = id_at(t, *offset), length = 0;
     if (is_mark(t->from, ids[id])) return append_mark(t, ids[id], *offset = t->from_ends[id]);
@@ -176,8 +179,8 @@ static void begin_at(fr_same_text *t, size_t origin) {
     for (size_t i = 0; i < t->begin; i++) t->ends[i] = start_of_text(t);
 }
 
-/* Drops the ids of the text after the timeline's first `told` ids. Ids that count as one token are dropped
- * together. */
+/* Drops the other vocabulary's ids for the text after the timeline's first `told` ids. Ids that count as one token are
+ * dropped together. */
 static void forget(fr_same_text *t, size_t told) {
     if (told >= t->known) return;
     if (told <= t->origin) begin_at(t, 0);

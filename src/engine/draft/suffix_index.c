@@ -19,15 +19,15 @@ void fr_suffix_reset(fr_suffix_index *index) {
     index->count = index->match = index->end = index->steps = 0;
 }
 
-/* Finds an edge's bucket by multiplying with an odd number near 2^64 divided by the golden ratio: the product's high
- * bits are mixed best. */
+/* Finds an edge's bucket. The key is multiplied by an odd number near 2^64 divided by the golden ratio, and the
+ * product's high bits are used, because these are mixed best. */
 static uint32_t *bucket_of(const fr_suffix_index *index, uint32_t state, int32_t id) {
     uint64_t key = ((uint64_t)state << 32 | (uint32_t)id) * 0x9e3779b97f4a7c15u;
     key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u;
     return &index->buckets[index->bits ? key >> (64 - index->bits) : 0];
 }
 
-/* Finds the edge of a state with an id; NULL if it has none. */
+/* Finds the edge with which an id leaves a state; NULL if there is none. */
 static fr_suffix_edge *find_edge(fr_suffix_index *index, uint32_t state, int32_t id) {
     index->steps++;
     for (uint32_t e = *bucket_of(index, state, id); e; e = index->edges[e].chained)
@@ -43,8 +43,8 @@ static void add_edge(fr_suffix_index *index, uint32_t from, int32_t id, uint32_t
     index->steps++;
 }
 
-/* Splits a state. Its substrings of up to `length` ids get a new state, because they now end at one more place than
- * the state's longer substrings. */
+/* Splits a state. Its substrings of up to `length` ids end at one more place than its longer substrings, so they get a
+ * new state. */
 static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     uint32_t copy = index->state_count++;
     fr_suffix_state *whole = &index->states[state];
@@ -55,7 +55,7 @@ static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     return copy;
 }
 
-/* Adds the state of the whole text with `id` appended, and gives the state. */
+/* Appends `id` to the text: adds the state of the whole text, and returns this state. */
 static uint32_t extend(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     uint32_t whole = index->state_count++, at = index->last;
@@ -63,7 +63,8 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
     states[whole] = (fr_suffix_state){.length = states[at].length + 1, .end = (uint32_t)index->count};
     while (!(edge = find_edge(index, at, id))) {
         add_edge(index, at, id, whole);
-        if (at == 0) return whole; /* no text has this id yet, so the new state's link is the empty text */
+        /* No earlier text has this id, so the new state's link is the empty text. */
+        if (at == 0) return whole;
         at = states[at].link;
     }
     uint32_t found = edge->to, wanted = states[at].length + 1;
@@ -81,10 +82,11 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
     return whole;
 }
 
-/* Updates the match for a new id. The match grows by this id, or shrinks to the longest suffix of the text that
- * occurred before, at most `longest` ids long. The old match's state has an edge for the id. This edge leads to the
- * new match's state, or to a state below it in the tree of links, from where the loop climbs. Each id deepens the
- * state by at most one, so all climbs together take no more steps than there are ids. */
+/* Updates the match for a new id. If the id continues the match, the match grows by this id. Otherwise it shrinks to
+ * the longest suffix of the text that occurred before. A match has at most `longest` ids. The old match's state has an
+ * edge with this id. The edge leads to the new match's state, or to a state below it in the tree of links; from there
+ * the loop climbs. Each id deepens the state by at most one, so all climbs together take no more steps than there are
+ * ids. */
 static void follow(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     size_t before = states[states[index->last].link].length;
@@ -95,8 +97,8 @@ static void follow(fr_suffix_index *index, int32_t id) {
         index->steps++;
     }
     index->end = states[index->active].end;
-    states[index->active].end = (uint32_t)index->count; /* this place is now the latest one at which the state's
-                                                         * substrings end */
+    /* This is now the latest place at which the state's substrings end. */
+    states[index->active].end = (uint32_t)index->count;
 }
 
 void fr_suffix_add(fr_suffix_index *index, int32_t id) {

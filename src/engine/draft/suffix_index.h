@@ -1,13 +1,14 @@
-/* Finds the place where the end of a text occurred before: a suffix automaton that grows by one id at a time.
+/* Finds the place where the end of a text occurred before. The index is a suffix automaton that grows by one id at a
+ * time.
  *
- * In: the ids of a timeline, in order. Out: after each of them, the longest suffix of the text that also ends at an
- * earlier place, and that place. An id costs amortised O(1): edges are never removed, and a text of n ids has fewer
- * than 3 n.
+ * In: the ids of a timeline, in order. Out: after each id, the longest suffix of the text that also ends at an earlier
+ * place, and that place. Appending an id takes amortised O(1) time. Edges are never removed, and a text of n ids has
+ * fewer than 3 n edges.
  *
- * A state is a set of substrings that end at the same places of the text, the longest of them `length` ids long;
- * `link` leads to the state of the longest suffix that ends at more places. So the link of the whole text's state is
- * the longest suffix that occurred before. Source: Blumer et al. 1985, "The smallest automaton recognizing the
- * subwords of a text"; edges lie in a hash table, because a vocabulary has many ids. */
+ * A state is a set of substrings that end at the same places of the text. The longest of them has `length` ids. A
+ * state's `link` leads to the state of the longest suffix that ends at more places. So the link of the whole text's
+ * state is the longest suffix that occurred before. Source: Blumer et al. 1985, "The smallest automaton recognizing the
+ * subwords of a text". Here edges lie in a hash table, because a vocabulary has many ids. */
 #ifndef FR_SRC_ENGINE_DRAFT_SUFFIX_INDEX_H
 #define FR_SRC_ENGINE_DRAFT_SUFFIX_INDEX_H
 
@@ -16,7 +17,8 @@
 typedef struct fr_suffix_state {
     uint32_t length;
     uint32_t link;
-    uint32_t end;   /* the number of ids of the text up to a place where this state's substrings end */
+    uint32_t end;   /* this state's substrings end after this number of ids of the text; it is one of several such
+                     * places */
     uint32_t edges; /* the first edge, 0: none */
 } fr_suffix_state;
 
@@ -30,21 +32,21 @@ typedef struct fr_suffix_edge {
 typedef struct fr_suffix_index {
     fr_suffix_state *states; /* [2 * capacity] state 0 is the empty text */
     fr_suffix_edge *edges;   /* [3 * capacity + 1] index 0 stands for no edge */
-    uint32_t *buckets;       /* [1 << bits] a hash table: the first edge of each bucket */
+    uint32_t *buckets;       /* [1 << bits] a hash table of edges: for each bucket, its first edge */
     unsigned bits;
-    size_t capacity, longest; /* capacity: the most ids; longest: matches are cut to this length */
+    size_t capacity, longest; /* capacity: the most ids of the text; longest: longer matches are cut to this length */
     size_t count;             /* ids so far */
     uint32_t state_count, edge_count;
     uint32_t last;   /* the state of the whole text */
     uint32_t active; /* the state of the longest earlier match */
 
-    size_t match; /* the number of ids at the end of the text that occurred before, at most `longest` */
-    size_t end;   /* if match > 0: the earlier occurrence ends after `end` ids of the text, end < count */
-    size_t steps; /* steps taken so far, for the tests */
+    size_t match; /* number of ids at the end of the text that also occurred before; at most `longest` */
+    size_t end;   /* if match > 0: the earlier occurrence ends after `end` ids of the text, and end < count */
+    size_t steps; /* number of steps taken so far, which tests read */
 } fr_suffix_index;
 
-/* Takes the index's memory from an arena, 100 to 108 bytes for each id. Pages are touched only as the text grows.
- * capacity: below 2^30. */
+/* Takes the index's memory from an arena: 100 to 108 bytes for each id. Pages of this memory are touched only when the
+ * text grows. capacity: less than 2^30. */
 void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t capacity, size_t longest);
 
 void fr_suffix_reset(fr_suffix_index *index);

@@ -1,6 +1,6 @@
-/* Picks tokens from scores, so that a draft method picks them as the target will.
+/* Chooses tokens from scores, so that a draft method chooses them in the same way as the target.
  *
- * In: a row of scores, and the tokens before it. Out: a token. The session's sampler implements it. */
+ * In: a row of scores, and the tokens before it. Out: a token. The session's sampler implements this. */
 #ifndef FR_SRC_ENGINE_DRAFT_TOKEN_PICKER_H
 #define FR_SRC_ENGINE_DRAFT_TOKEN_PICKER_H
 
@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Candidate i is token ids[i], or token i if ids is NULL. Its score is logits[i]; -infinity means that it can't be
- * drawn. *best: the index of the largest score, the first one among equals; -1 if a score is not finite. best NULL: it
- * was not computed. */
+/* The scores of candidates. Candidate i is token ids[i], or token i if ids is NULL. Its score is logits[i]; -infinity
+ * means that it can't be drawn. *best is the index of the largest score (of equal scores, the first), or -1 if a score
+ * is not finite. If `best` is NULL, it was not computed. */
 typedef struct fr_scores {
     const float *logits;
     const int32_t *ids;
@@ -18,22 +18,22 @@ typedef struct fr_scores {
     const int64_t *best;
 } fr_scores;
 
-/* The tokens before the one that is drawn, whose position is length + drafted. */
+/* The tokens before the token that is drawn. That token's position is length + drafted. */
 typedef struct fr_past {
     const int32_t *ids, *drafts;
     size_t length, drafted;
 } fr_past;
 
 /* The functions of a sampler that a draft method calls. compares: the drafter's distributions are compared with the
- * target's, so the length of a proposal must not depend on the ids that were drawn.
+ * target's distributions, so the length of a proposal must not depend on the ids that were drawn.
  *
- * pick: gives the token at depth past->drafted of a proposal; -1 if none is left.
+ * pick: gives the token at depth past->drafted of a proposal, or -1 if no token can be drawn.
  *
- * keep: drops all distributions but those of the first `depths` drafts of the last proposal. A draft without one
- * counts as certain.
+ * keep: drops all distributions except those of the first `depths` drafts of the last proposal. A draft without a
+ * distribution counts as drawn with probability 1.
  *
- * tell: stores the distribution of the draft at `depth`: the weight of each token, and their sum. The array must stay
- * in place until the next proposal. */
+ * tell: stores the distribution of the draft at `depth`: the weight of each token, and the sum of these weights. The
+ * array must stay in memory until the next proposal. */
 typedef struct fr_token_picker {
     bool compares;
     int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);

@@ -17,16 +17,17 @@ static size_t hidden_of(const fr_embedder *e) {
     return e->model->encoder ? fr_encoder_fact(e->model->encoder).hidden : e->model->trunk.spec.hidden;
 }
 
-/* Chooses how rows are pooled: as the caller says, or as the model's makers do. If the caller and the makers don't say
- * it, an encoder gets the mean, as in sentence-transformers. A model that generates text gets no pooling then, because
- * it was perhaps not made for embeddings. */
+/* Chooses how rows are pooled. The caller's choice comes first, then the choice of the model's makers. If neither is
+ * given, an encoder gets the mean, as in sentence-transformers. A model that generates text then gets no pooling,
+ * because it was perhaps not made for embeddings. */
 static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     static const fr_pool_mode of[] = {
         [FR_POOLING_MEAN] = FR_POOL_MEAN, [FR_POOLING_CLS] = FR_POOL_CLS, [FR_POOLING_LAST] = FR_POOL_LAST};
     fr_recipe *r = &e->recipe;
     if (pooling == FR_POOLING_RANK) return fr_fail(FR_USAGE, "fr_embedder_open: pooling %d makes no rows", pooling);
     if (pooling == FR_POOLING_NONE && (r->mode_count || !e->model->encoder)) return FR_OK;
-    /* If the makers join several poolings side by side, the modules with weights read rows of that width. */
+    /* If the makers join the results of several poolings to one row, the modules with weights read rows of that
+     * width. */
     for (size_t i = 0; r->mode_count > 1 && i < r->step_count; i++)
         if (r->steps[i].kind != FR_STEP_NORMALIZE)
             return fr_fail(FR_INPUT, "%s: its dense layers and norms read %zu pooled rows side by side",
@@ -38,7 +39,7 @@ static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     return FR_OK;
 }
 
-/* Finds the tokens for yes and no, by whose logits a model that generates text judges a pair. */
+/* Finds the tokens for yes and no. A model that generates text judges a pair by the logits of these two tokens. */
 static void find_answers(fr_embedder *e) {
     const fr_tokenizer *tokenizer = e->model->tokenizer;
     if (e->model->encoder || !tokenizer || e->recipe.yes >= 0) return;
@@ -137,7 +138,7 @@ fr_status fr_embedder_check(const fr_embedder *e, const fr_embedder_text *texts,
     return FR_OK;
 }
 
-/* Refuses a result that is not finite. Weights that are too large or damaged give such rows. */
+/* Refuses a result that is not finite. Such results come from weights that are too large or damaged. */
 static fr_status check_finite(const fr_embedder *e, size_t text, const float *values, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
@@ -148,7 +149,7 @@ static fr_status check_finite(const fr_embedder *e, size_t text, const float *va
     return FR_OK;
 }
 
-/* Takes a text's rows, to pool or to classify them. */
+/* Receives a text's rows, and pools or classifies them. */
 typedef fr_status take_rows(void *context, fr_embedder *e, size_t text, const float *rows);
 
 static fr_status reserve(fr_embedder *e, size_t rows) {
@@ -159,7 +160,7 @@ static fr_status reserve(fr_embedder *e, size_t rows) {
     return fr_encoder_memory_open(e->model->encoder, rows, e->plan.threads, &e->memory);
 }
 
-/* Runs texts through an encoder, several in each forward, so that a forward has about FR_ENCODER_ROWS rows. */
+/* Runs texts through an encoder. Several texts share a forward, so that it has about FR_ENCODER_ROWS rows. */
 static fr_status run_encoder(fr_embedder *e, const fr_embedder_text *texts, size_t count, take_rows *take,
                              void *context) {
     size_t longest = FR_ENCODER_ROWS;
@@ -184,12 +185,12 @@ static fr_status run_encoder(fr_embedder *e, const fr_embedder_text *texts, size
     return FR_OK;
 }
 
-/* Limits the memory for the keys, values and states of texts that are run side by side. A text of at most 64
- * tokens takes a page, which has 7 MB in float16 for Qwen3-Embedding-0.6B and Qwen3-Reranker-0.6B. */
+/* Limits the memory for the keys, values and states of texts that are run in the same forwards. A text of at most 64
+ * tokens takes one page. A page has 7 MB in float16 for Qwen3-Embedding-0.6B and Qwen3-Reranker-0.6B. */
 #define CACHE_BYTES ((size_t)256 << 20)
 
-/* Opens the embedder's own engine for the longest text and for as many texts side by side as CACHE_BYTES hold. Fewer
- * texts run beside a long text that takes more pages than others (text_group.c). */
+/* Opens the embedder's own engine for the longest text, and for as many texts in one forward as CACHE_BYTES hold. If a
+ * long text takes more pages than others, fewer texts run together with it (text_group.c). */
 static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     fr_options options = e->options;
     fr_session_bytes bytes;
@@ -206,7 +207,8 @@ static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     if (many > 1 && bytes.target_kv > CACHE_BYTES)
         options.value[FR_OPT_KV_MEMORY] = (int64_t)fr_larger(bytes.least_kv, CACHE_BYTES);
     FR_TRY(fr_engine_create(e->model, NULL, &options, many > 1 ? many : 0, &e->own_engine));
-    e->own_engine->shares = false; /* no text begins with the pages of an earlier text, so no pages are kept */
+    /* No text begins with the pages of an earlier text, so no pages are kept for later texts. */
+    e->own_engine->shares = false;
     fr_status status = FR_OK;
     while (e->group.count < many && status == FR_OK) {
         status = fr_session_create(e->own_engine, &options, &e->group.sessions[e->group.count]);
@@ -216,8 +218,8 @@ static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     return status;
 }
 
-/* Opens sessions in the caller's engine. The engine has room for the first one, which the caller may have opened.
- * Copies of it are opened if places and memory for them are free. */
+/* Opens sessions in the caller's engine. The engine has room for the first session, which may already be open. Copies
+ * of the first session are opened if the engine has places and memory for them. */
 static fr_status open_in_engine(fr_embedder *e, size_t many) {
     fr_session **sessions = e->group.sessions;
     fr_engine_settle(e->engine); /* drafts that are being made take pages too */
@@ -228,7 +230,8 @@ static fr_status open_in_engine(fr_embedder *e, size_t many) {
     return FR_OK;
 }
 
-/* Runs texts through a model that generates text. In the caller's engine only one session stays open afterwards. */
+/* Runs texts through a model that generates text. If the engine is the caller's, only one session stays open
+ * afterwards. */
 static fr_status run_group(fr_embedder *e, const fr_embedder_text *texts, size_t count, bool logits, fr_group_fn *sink,
                            void *context) {
     size_t longest = 1, many = fr_smaller(count, FR_TEXT_GROUP_MAX);
@@ -247,7 +250,7 @@ static fr_status run_group(fr_embedder *e, const fr_embedder_text *texts, size_t
     return status;
 }
 
-/* Collects the rows of one text, as the forwards make them. */
+/* Collects the rows of one text while forwards make them. */
 typedef struct collected {
     fr_embedder *embedder;
     const fr_embedder_text *texts;
@@ -268,7 +271,7 @@ static fr_status collect(void *context, size_t text, const float *rows, size_t c
     return FR_OK;
 }
 
-/* Takes the rows of the only text of an engine whose calls other ranks repeat (rank_leader.h). */
+/* Receives the rows of the only text, in an engine whose calls are repeated by other ranks (rank_leader.h). */
 static fr_status collect_led(void *context, const float *rows, size_t count, size_t width) {
     return collect(context, 0, rows, count, width);
 }
@@ -352,7 +355,8 @@ static fr_status classify(void *context, fr_embedder *e, size_t t, const float *
     return check_finite(e, t, &job->scores[t], 1);
 }
 
-/* Judges a pair by the logits of a model that generates text: the logit of `yes`, less the logit of `no`. */
+/* Judges a pair by the logits of a model that generates text. The score is the logit of `yes` minus the logit of
+ * `no`. */
 static fr_status judge(void *context, size_t t, const float *logits, size_t count, size_t vocab) {
     const scoring *job = context;
     fr_embedder *e = job->embedder;

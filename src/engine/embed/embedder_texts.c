@@ -1,7 +1,8 @@
 /* Converts texts and pairs to ids as sentence-transformers does: see embedder.h.
  *
- * If a text is too long, its own tokens are cut at the end, or at the beginning if the tokenizer says so. The ids that
- * the post-processor adds stay. The longer text of a pair is cut first, then both texts. */
+ * If a text is too long, the text's own tokens are cut. They are cut at the end, or at the beginning if the tokenizer
+ * says so. The ids that the post-processor adds stay. In a pair, the longer text is cut first; if that is not enough,
+ * both texts are cut. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static void put(fr_embedder_text *encoded, const int32_t *ids, size_t count, uin
     encoded->count += count;
 }
 
-/* Puts `kept` of a text's `count` ids: the first ones, or the last ones if texts lose their beginning. */
+/* Appends `kept` of a text's `count` ids. These are the first ids, or the last ids if texts lose their beginning. */
 static void put_cut(const fr_embedder *e, fr_embedder_text *encoded, const int32_t *ids, size_t count, size_t kept,
                     uint8_t type) {
     put(encoded, ids + (e->recipe.cuts_begin ? count - kept : 0), kept, type);
@@ -84,8 +85,8 @@ fr_status fr_embedder_ids_of(const fr_embedder *e, const int32_t *ids, size_t co
     return FR_OK;
 }
 
-/* Cuts two texts to `room` tokens together, as longest_first of tokenizers does. The longer text is cut first, to what
- * the shorter one leaves. If both are still too long together, each gets half of the room. */
+/* Cuts two texts so that they have `room` tokens together, as longest_first of tokenizers does. First the longer text
+ * is cut to what the shorter one leaves. If both together are still too long, each gets half of the room. */
 static void cut_pair(size_t room, size_t *first, size_t *second) {
     size_t *shorter = *first > *second ? second : first, *longer = shorter == first ? second : first;
     if (*first + *second <= room) return;
@@ -119,7 +120,8 @@ static fr_status join_pair(const fr_embedder *e, const int32_t *const ids[2], co
     return FR_OK;
 }
 
-/* Asks a model that generates text about a pair, in the words that Qwen3-Reranker was trained with. */
+/* Makes the prompt that asks a model that generates text about a pair, in the words with which Qwen3-Reranker was
+ * trained. */
 static fr_status ask_pair(const fr_embedder *e, const char *instruction, fr_text query, fr_text document,
                           fr_embedder_text *encoded) {
     int32_t *ids[3] = {NULL};

@@ -15,7 +15,7 @@
 #define FILE_MAX ((size_t)4 << 20)
 enum { DENSE_MAX = 1 << 20 };
 
-/* Reads an object or array from a file of the folder; NULL if the file is missing. */
+/* Reads an object or array from a file of the folder. *value is NULL if the file is missing. */
 static fr_status read_file(const char *folder, const char *place, const char *name, json_t **value) {
     char *inner = *place ? fr_path_join(folder, place) : strdup(folder);
     char *path = inner ? fr_path_join(inner, name) : NULL;
@@ -34,7 +34,7 @@ static fr_status read_file(const char *folder, const char *place, const char *na
 
 /* ---------------------------------------------------------------------------------------------------------- pooling */
 
-/* The names of the pooling modes in newer and in older files. If an older file names several modes, their rows are
+/* The names of the pooling modes in newer and in older files. If an older file names several modes, their results are
  * joined in this order. */
 static const struct {
     const char *word, *flag;
@@ -142,7 +142,7 @@ static fr_status read_activation(const json_t *c, const char *key, fr_dense_acti
     FR_TRY(fr_json_text(c, key, where, &path));
     *activation = usual;
     if (!path || strncmp(path, "torch.", 6) != 0)
-        return FR_OK; /* sentence-transformers uses the default, too, in place of code from outside torch */
+        return FR_OK; /* for code from outside torch, sentence-transformers uses the default too */
     const char *name = strrchr(path, '.') + 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {
@@ -202,7 +202,7 @@ static bool is_empty(const json_t *value) {
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-/* Refuses settings of the first module that would change the rows which it makes. */
+/* Refuses settings of the first module that would change the rows that the module makes. */
 static fr_status check_transformer(const fr_model *model, const json_t *c, const char *where) {
     static const struct {
         const char *key, *known[4];
@@ -235,8 +235,8 @@ static fr_status check_transformer(const fr_model *model, const json_t *c, const
     return FR_OK;
 }
 
-/* Reads how long texts may be, in tokens, from the settings of the first module. Only this many tokens of a longer
- * text are read. */
+/* Reads from the settings of the first module how many tokens of a text are read at most. The rest of a longer text is
+ * not read. */
 static fr_status read_transformer(const fr_model *model, const char *folder, const char *place, fr_recipe *recipe) {
     static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
                                         "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -267,7 +267,7 @@ static fr_status add_module(fr_recipe *recipe, const fr_model *model, const char
     const char *word = strrchr(type, '.') ? strrchr(type, '.') + 1 : type;
     if (strcmp(word, "Transformer") == 0) return read_transformer(model, folder, place, recipe);
     if (strcmp(word, "Dropout") == 0) return FR_OK;
-    /* A row is pooled once, before the modules that change it. */
+    /* A row is pooled once, before the modules that change the pooled row. */
     bool pools = strcmp(word, "Pooling") == 0, judges = strcmp(word, "LogitScore") == 0;
     if (!judges && pools == (recipe->mode_count > 0))
         return fr_fail(FR_UNBUILT, "modules.json: module \"%.80s\" is not built %s pooling", type,
@@ -307,8 +307,7 @@ static fr_status read_modules(const fr_model *model, const char *folder, size_t 
     bool found = list != NULL;
     json_decref(list);
     if (status != FR_OK || found) return status;
-    /* In a folder without a list of modules, other files may still say how rows are pooled, and how long texts may
-     * be. */
+    /* If a folder has no list of modules, other files may still say how rows are pooled, and how long texts may be. */
     FR_TRY(read_transformer(model, folder, "", recipe));
     if (model->files.pooling) FR_TRY(read_pooling(model->files.pooling, FR_POOLING_FILE, hidden, recipe));
     recipe->width = hidden * (recipe->mode_count ? recipe->mode_count : 1);
@@ -336,9 +335,9 @@ static fr_status read_settings(const char *folder, fr_recipe *recipe) {
     return FR_OK;
 }
 
-/* Reads the function that is applied to scores. Its key is looked for in three places, in turn: in config.json as
- * newer files have it, in config.json as older files have it, and in the settings. If there is none, the function is
- * the sigmoid. */
+/* Reads the function that is applied to scores. Its key is looked for in three places, one after the other: in
+ * config.json where newer files have it, in config.json where older files have it, and in the settings. If the key is
+ * in none of them, the function is the sigmoid. */
 static fr_status read_scoring(const fr_model *model, fr_recipe *recipe) {
     json_t *own;
     const json_t *config = model->files.config;
@@ -355,7 +354,8 @@ static fr_status read_scoring(const fr_model *model, fr_recipe *recipe) {
                            &recipe->scoring);
 }
 
-/* Reads how many tokens of a text the tokenizer keeps, and which ones, and whether it gives token types. */
+/* Reads from the tokenizer's settings how many tokens of a text are kept, which ones are kept, and whether tokens have
+ * types. */
 static fr_status read_tokenizer(const char *folder, fr_recipe *recipe) {
     static const char where[] = "tokenizer_config.json";
     json_t *c;
@@ -366,7 +366,7 @@ static fr_status read_tokenizer(const char *folder, fr_recipe *recipe) {
     recipe->cuts_begin = side && strcmp(side, "left") == 0;
     const json_t *inputs = json_object_get(c, "model_input_names");
     const char *class = json_string_value(json_object_get(c, "tokenizer_class"));
-    /* BERT's is the only class of these models' tokenizers that gives token types. */
+    /* Among the classes of these models' tokenizers, only BERT's gives token types. */
     if (class) recipe->typed = strncmp(class, "Bert", 4) == 0;
     if (json_is_array(inputs)) recipe->typed = false;
     for (size_t i = 0; i < json_array_size(inputs); i++) {

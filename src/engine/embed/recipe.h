@@ -1,21 +1,21 @@
 /* Reads how a model's makers turn rows into embeddings and scores.
  *
  * In: the files of sentence-transformers in a folder (modules.json, 1_Pooling, 2_Dense, sentence_bert_config.json,
- * config_sentence_transformers.json), config.json; or keys of GGUF. Out: a recipe. A module that is not built is
- * refused by its type. Reimers and Gurevych 2019, arXiv:1908.10084. */
+ * config_sentence_transformers.json) and config.json; or keys of GGUF. Out: a recipe. A module of an unknown type is
+ * refused with an error that names the type. Source: Reimers and Gurevych 2019, arXiv:1908.10084. */
 #ifndef FR_SRC_ENGINE_EMBED_RECIPE_H
 #define FR_SRC_ENGINE_EMBED_RECIPE_H
 
 #include "src/engine/model/model.h"
 
-/* The ways of sentence-transformers to combine rows into one. If there are several, their results are joined side by
- * side. */
+/* The ways in which sentence-transformers combines rows into one row. If a model uses several ways, their results are
+ * joined to one longer row. */
 typedef enum fr_pool_mode {
     FR_POOL_CLS,
     FR_POOL_MAX,
     FR_POOL_MEAN,
-    FR_POOL_MEAN_SQRT, /* the sum, divided by the root of the number of rows */
-    FR_POOL_WEIGHTED,  /* the mean weighted by position, from 1 */
+    FR_POOL_MEAN_SQRT, /* the sum of the rows, divided by the square root of their number */
+    FR_POOL_WEIGHTED,  /* the mean, in which the first row has weight 1, the second weight 2, and so on */
     FR_POOL_LAST,
     FR_POOL_MODES
 } fr_pool_mode;
@@ -31,16 +31,16 @@ typedef enum fr_dense_activation {
     FR_DENSE_SIGMOID
 } fr_dense_activation;
 
-/* A step changes a pooled row x. A dense layer computes activation(weight x + bias), and adds x to it if it has a
- * residual (adds_input). */
+/* A step changes a pooled row x. A dense layer computes activation(weight x + bias). If it has a residual (adds_input),
+ * x is added to the result. */
 typedef struct fr_recipe_step {
     fr_recipe_step_kind kind;
     size_t in, out;
     float *weight,
-        *bias;       /* malloc'd: weight [out, in] and bias [out] of a dense layer, or weight [in] and bias [in] of a
-                      * LayerNorm; bias NULL: none */
-    float *residual; /* [out, in] matrix by which x is multiplied before it is added; NULL: x is added as it is, or not
-                      * at all */
+        *bias;       /* allocated with malloc: weight [out, in] and bias [out] of a dense layer, or weight [in] and bias
+                      * [in] of a LayerNorm; bias is NULL if there is none */
+    float *residual; /* [out, in] x is multiplied by this matrix before it is added; NULL: x is added unchanged, or is
+                      * not added */
     bool adds_input;
     fr_dense_activation activation;
 } fr_recipe_step;
@@ -54,30 +54,35 @@ typedef struct fr_recipe {
     fr_recipe_step steps[FR_RECIPE_STEPS];
     size_t step_count;
     size_t width;                /* width of a finished row */
-    size_t limit;                /* the most tokens of a text; 0: the files don't say */
+    size_t limit;                /* the most tokens of a text; 0: the files don't limit it */
     bool typed;                  /* the tokenizer gives token types */
-    bool cuts_begin;             /* a text that is too long loses its beginning; if false, its end */
-    json_t *prompts;             /* an object with a text for each name; NULL: none */
-    json_t *settings;            /* config_sentence_transformers.json, which owns `default_prompt`; NULL: none */
-    const char *default_prompt;  /* the name of a prompt; NULL: none */
+    bool cuts_begin;             /* a text that is too long loses its beginning; if false, it loses its end */
+    json_t *prompts;             /* an object with the prompt's text for each prompt's name; NULL: there are no
+                                  * prompts */
+    json_t *settings;            /* the content of config_sentence_transformers.json, which owns `default_prompt`; NULL:
+                                  * there is no such file */
+    const char *default_prompt;  /* the name of a prompt; NULL: there is no default */
     fr_dense_activation scoring; /* the function that is applied to a score */
-    int32_t yes, no;             /* ids whose logits score a pair in a model that generates text; -1: none */
+    int32_t yes, no;             /* ids whose logits score a pair in a model that generates text; -1: there is no such
+                                  * id */
 } fr_recipe;
 
 fr_status fr_recipe_read(const fr_model *model, fr_recipe *recipe);
 void fr_recipe_close(fr_recipe *recipe);
 
-/* recipe_pool.c: combines a text's rows [count, hidden] into [mode_count * hidden] by the recipe. If the recipe leaves
- * out the prompt, only rows from `skipped` on count. Sums are in doubles, in the order of the rows. */
+/* Combines a text's rows [count, hidden] into one row [mode_count * hidden] by the recipe (recipe_pool.c). If the
+ * recipe leaves out the prompt, only rows from `skipped` on are combined. Sums are computed in doubles, in the order of
+ * the rows. */
 void fr_recipe_pool(const fr_recipe *recipe, const float *rows, size_t count, size_t hidden, size_t skipped,
                     float *pooled);
 
-/* Runs the recipe's steps on a pooled row. bare: a last step that normalizes is left out. Both buffers are as wide as
- * the widest row (fr_recipe_widest); the function returns the one that holds the result. */
+/* fr_recipe_finish runs the recipe's steps on a pooled row. bare: if the last step normalizes, it is left out. `row`
+ * and `other` are buffers as wide as the widest row (fr_recipe_widest). The function returns the buffer that holds the
+ * result. */
 size_t fr_recipe_widest(const fr_recipe *recipe, size_t hidden);
 float *fr_recipe_finish(const fr_recipe *recipe, const fr_kernels *kernels, float *row, float *other, bool bare);
 
-/* Scales n values to length 1, in doubles; zeros stay. */
+/* Scales n values to length 1, with sums in doubles. If all values are zero, they stay zero. */
 void fr_row_normalize(float *row, size_t n);
 
 /* Applies the function to a value. */

@@ -7,8 +7,8 @@
 
 enum { COLUMNS = 16 }; /* values that are summed together */
 
-/* Sums up the rows from `from` on, and divides the sum. If rows are weighted, each is multiplied by its position
- * first. */
+/* Sums up the rows from `from` on, and divides the sum. If rows are weighted, each row is first multiplied by its
+ * position. */
 static void pool_sum(fr_pool_mode mode, const float *rows, size_t from, size_t count, size_t hidden, float *pooled) {
     double weights = 0;
     for (size_t r = from; r < count; r++) weights += mode == FR_POOL_WEIGHTED ? (double)(r + 1) : 1.0;
@@ -27,7 +27,8 @@ static void pool_sum(fr_pool_mode mode, const float *rows, size_t from, size_t c
 void fr_recipe_pool(const fr_recipe *recipe, const float *rows, size_t count, size_t hidden, size_t skipped,
                     float *pooled) {
     size_t from = recipe->skips_prompt ? fr_smaller(skipped, count) : 0;
-    bool none = from == count; /* an empty text after the prompt: sentence-transformers' masks are all 0 then */
+    /* If the text after the prompt is empty, all masks of sentence-transformers are 0. */
+    bool none = from == count;
     for (size_t m = 0; m < recipe->mode_count; m++, pooled += hidden) {
         switch (recipe->modes[m]) {
         case FR_POOL_CLS: memcpy(pooled, rows + (none ? 0 : from) * hidden, hidden * sizeof *pooled); break;

@@ -1,29 +1,30 @@
-/* Attention of a text encoder: every row sees the rows of its own text, in local layers only the rows near it.
+/* Attention of a text encoder. A row sees all rows of its own text; in local layers it sees only the rows near it.
  *
- * In: queries, keys and values of all texts. Out: attention's output. The queries of all heads of all texts are in one
- * order: by text, then by head, then by row. The team divides them so that each thread has equally many pairs of a
- * query and a key.
+ * In: queries, keys and values of all texts. Out: attention's output. The queries of all heads of all texts are
+ * numbered by text, then by head, then by row. The team divides the queries so that each thread has the same number of
+ * pairs of a query and a key.
  *
- * Some encoders add a bias to the scores, by the distance of query and key (MPNet's table, ALiBi). These do not use
- * the attention kernel. A score is then the dot of the matrix product, times the scale, plus the bias. Let e =
- * exp(score - largest score). The output is one chain o = fma(e, v, o) over the values v in ascending order, divided
- * by the sum of all e. That sum is made of 16 partial sums, which are added by the tree of dot (kernels.h). */
+ * Some encoders add a bias to the scores, which depends on the distance of query and key (MPNet's table, ALiBi). These
+ * encoders do not use the attention kernel. A score is then the dot product that the matrix kernel computes, times the
+ * scale, plus the bias. Let e = exp(score - largest score). The output is one chain o = fma(e, v, o) over the values v
+ * in ascending order, divided by the sum of all e. That sum is made of 16 partial sums, which are added by the tree of
+ * the dot kernel (kernels.h). */
 #include <math.h>
 
 #include "base/sizes.h"
 #include "src/engine/encoder/encoder_parts.h"
 
-/* Gives the first query of a text that belongs to a thread whose work begins at `cost`. The cost counts pairs of a
- * query and a key over all texts. */
+/* Finds the first query of a text that belongs to a thread. cost: the number of pairs of a query and a key, over all
+ * texts, at which the thread's part begins. */
 static size_t first_query(const fr_encoder_place *place, size_t heads, uint64_t cost) {
     if (cost <= place->cost) return 0;
     uint64_t query = (cost - place->cost + place->count - 1) / place->count;
     return query > heads * place->count ? heads * place->count : (size_t)query;
 }
 
-/* Gives the bucket of a distance in MPNet's and T5's tables. Half of the buckets are for each direction. Half of a
- * direction's buckets are for exact distances, and the rest grow with the logarithm, up to 128. The logarithm is taken
- * in float32, as in transformers. */
+/* Gives the bucket of a distance in the tables of MPNet and T5. Half of the buckets are for each direction. Of the
+ * buckets of a direction, half are for one distance each. The others are for ranges that grow with the logarithm, up to
+ * distance 128. The logarithm is taken in float32, as in transformers. */
 static size_t bucket_of(int64_t distance, size_t buckets) {
     static const int64_t steps[] = {8, 12, 16, 23, 32, 46, 64, 91};
     size_t half = buckets / 2, exact = half / 2, base = distance > 0 ? half : 0;
@@ -43,7 +44,7 @@ static float sum_in_parts(const float *x, size_t n) {
     return p[0];
 }
 
-/* Runs one query of an encoder that adds a bias to the scores. If a key is d positions after the query, its bias is
+/* Runs one query of an encoder that adds a bias to the scores. A key that is d positions after the query has the bias
  * added[d + count - 1]. */
 static void attend_biased(const fr_encoder_memory *m, const fr_encoder_place *place, size_t head, size_t row,
                           const float *added, float *scores) {
@@ -73,7 +74,7 @@ static void attend_biased(const fr_encoder_memory *m, const fr_encoder_place *pl
     k->div(out, d, sum_in_parts(scores, n));
 }
 
-/* Fills in the biases of a head's scores, for distances -(count - 1) to count - 1 from query to key. */
+/* Fills in the biases of a head's scores, for all distances from query to key: -(count - 1) to count - 1. */
 static void fill_added(const fr_encoder *e, size_t head, size_t count, float *added) {
     for (size_t i = 0; i < 2 * count - 1; i++) {
         int64_t distance = (int64_t)i - (int64_t)(count - 1);

@@ -1,6 +1,6 @@
 /* Binds a text encoder's tensors by the names of its kind.
  *
- * In: a spec that was read, a checkpoint. Out: an fr_encoder whose weights are still to be loaded. */
+ * In: a spec that was read, and a checkpoint. Out: an fr_encoder whose weights are not loaded yet. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "kernels/rope_table.h"
 #include "src/engine/encoder/encoder_kinds.h"
 
-/* Binds the tensors of one layer, or those outside the layers. prefix: the beginning of their names. */
+/* Binds the tensors of one layer, or the tensors outside the layers. prefix: the beginning of the tensors' names. */
 typedef struct binder {
     fr_weights *weights;
     const fr_encoder_spec *spec;
@@ -82,7 +82,7 @@ static fr_status bind_feed_forward(const binder *b, fr_encoder_layer *l) {
     return bind_product(b, n->down, s->hidden, s->ffn, s->down_bias, &l->down, &l->down_bias);
 }
 
-/* Binds the router and the experts of a mixture. A flat tensor has the experts' rows one after the other. */
+/* Binds the router and the experts of a mixture. In a flat tensor, the rows of all experts follow each other. */
 static fr_status bind_mixture(const binder *b, fr_encoder_layer *l) {
     const fr_encoder_spec *s = b->spec;
     const fr_encoder_names *n = b->names;
@@ -134,7 +134,8 @@ static fr_status bind_head(const binder *outside, fr_encoder *e) {
     binder b = *outside;
     if (!s->labels) return FR_OK;
     if (n->head_dense) {
-        bool pooler = has(&b, n->head_dense, ".weight"); /* a pooler is a part of the model and has its prefix */
+        bool pooler = has(&b, n->head_dense, ".weight"); /* a pooler is a part of the model, so its name has the model's
+                                                          * prefix */
         if (!pooler) b.prefix[0] = '\0';
         FR_TRY(
             bind_product(&b, n->head_dense, s->hidden, s->hidden, s->head_bias, &e->head_dense, &e->head_dense_bias));
@@ -167,7 +168,8 @@ static fr_status make_slopes(fr_encoder *e) {
     return FR_OK;
 }
 
-/* Finds the spelling and the prefix of the names, by the first ones with which the files have the table of words. */
+/* Chooses the spelling and the prefix of the tensors' names. They are the first ones with which the files have the
+ * table of words. */
 static fr_status choose_names(binder *b, const fr_encoder_kind *kind, fr_encoder *e) {
     static const char *const none[] = {"", NULL};
     const fr_encoder_names *list = b->weights->files->gguf ? kind->gguf_names : kind->names;

@@ -1,7 +1,8 @@
 /* Names a text encoder's tensors and settings as llama.cpp's files do: see encoder.h.
  *
- * In: an encoder of a folder. Out: the name of a tensor, and the keys. Both sides of a name are in the tables of its
- * kind (encoder_kinds.c). A setting for which llama.cpp's architecture has no key is refused by name. */
+ * In: an encoder of a folder. Out: the name of a tensor, and the keys. The tables of the encoder's kind
+ * (encoder_kinds.c) have both names of a tensor, the folder's and llama.cpp's. If llama.cpp's architecture has no key
+ * for a setting, an error names the setting. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@
 #include "base/error.h"
 #include "src/engine/encoder/encoder_kinds.h"
 
-/* The parts of a model in which a tensor can be. A classifier's names have no prefix, except that of BERT's pooler.
- * EXPERTS: inside a layer, with a name that has no further end. */
+/* The parts of a model that can have a tensor. The names of a classifier's tensors have no prefix, except those of
+ * BERT's pooler. EXPERTS: tensors inside a layer whose names end without .weight and .bias. */
 typedef enum part { OUTSIDE, INSIDE, EXPERTS, HEAD } part;
 
 /* The members of fr_encoder_names that are tensors. */
@@ -44,8 +45,8 @@ static const char *member_of(const fr_encoder_names *names, size_t at) {
     return name;
 }
 
-/* Returns GGUF's spelling of the end of a name that begins with `begin`: .weight or .bias, also for the .gamma and
- * .beta of old files. NULL: the name has another beginning or another end. */
+/* Returns GGUF's spelling of the end of a name: .weight or .bias, also for .gamma and .beta of old files. begin: the
+ * name's part before the end. Returns NULL if the name begins or ends in another way. */
 static const char *end_of(const char *name, const char *begin) {
     size_t length = strlen(begin);
     static const char *const ends[][2] = {
@@ -90,14 +91,14 @@ bool fr_encoder_is_expert_bias(const fr_encoder *e, const char *published) {
     return ending < length && published[length - ending - 1] == '.' && strcmp(published + length - ending, own) == 0;
 }
 
-/* NomicBERT's folders are the only ones that may have experts and are written. */
+/* Among the folders that can be written as GGUF, only NomicBERT's may have experts. */
 const char *fr_encoder_gguf_architecture(const fr_encoder *e) {
     if (!e->spec.kind->gguf_names) return NULL;
     return e->spec.experts ? "nomic-bert-moe" : e->spec.kind->gguf[0];
 }
 
-/* Gives n if one layer in each n is global: the first of them if `first`, otherwise the last. 0: there is no such
- * n. */
+/* Gives n if exactly one layer in each n is global: the first of the n if `first`, otherwise the last. Gives 0 if there
+ * is no such n. */
 static size_t period_of(const fr_encoder_spec *s, bool first) {
     for (size_t every = 1; every <= s->layers + 1; every++) {
         size_t i = 0;
@@ -107,7 +108,7 @@ static size_t period_of(const fr_encoder_spec *s, bool first) {
     return 0;
 }
 
-/* Refuses settings that differ from those which llama.cpp assumes for the architecture. */
+/* Refuses settings that differ from those that llama.cpp assumes for the architecture. */
 static fr_status check(const fr_encoder *e, const char *where) {
     const fr_encoder_spec *s = &e->spec;
     const char *architecture = fr_encoder_gguf_architecture(e);
@@ -161,7 +162,7 @@ fr_status fr_encoder_put_keys(const fr_encoder *e, size_t types, const char *whe
     }
     if (modern && s->labels) fr_gguf_put_u32(writer, ".classifier.pooling_type", s->label_mean ? 1 : 2);
     if (modern) fr_gguf_put_string(writer, ".hidden_activation", s->activation == FR_ENCODER_SILU ? "silu" : "gelu");
-    /* llama.cpp's BERT has at least one token type, even if no row is added for it. */
+    /* A BERT of llama.cpp has at least one token type, even if no row is added for the type. */
     if (!s->pre_norm) fr_gguf_put_u32(writer, "tokenizer.ggml.token_type_count", types ? (uint32_t)types : 1);
     return FR_OK;
 }

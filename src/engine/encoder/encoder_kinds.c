@@ -16,7 +16,7 @@ enum { WIDTH_MAX = 1 << 20, CONTEXT_MAX = 1 << 24 };
 
 /* ------------------------------------------------------------------------------------------------------ config.json */
 
-/* Reads a size from the first of the keys that is there. keys: names with blanks between them. */
+/* Reads a size from the first of several keys that exists. keys: the names of the keys, with blanks between them. */
 static fr_status read_size(const json_t *c, const char *where, const char *keys, int64_t low, int64_t fallback,
                            size_t *value) {
     char key[64];
@@ -74,7 +74,8 @@ static fr_status read_activation(const json_t *c, const char *where, const char 
     return fr_fail(FR_UNBUILT, "%s: %s \"%.60s\" is not built yet", where, key, name);
 }
 
-/* Refuses keys whose value changes what is computed: every value but null, false, 0 and an empty object or list. */
+/* Refuses keys whose value changes the computation. Null, false, 0, and an empty object or list change nothing; every
+ * other value does. */
 static fr_status refuse_keys(const json_t *c, const char *where, const char *const *keys) {
     for (; *keys; keys++) {
         const json_t *value = json_object_get(c, *keys);
@@ -87,8 +88,8 @@ static fr_status refuse_keys(const json_t *c, const char *where, const char *con
     return FR_OK;
 }
 
-/* Keys that change the computation of any kind: a decoder, factors of maximal update parametrization, experts,
- * adapters, or scores and norms of another form. */
+/* Keys that change the computation in every kind of encoder. They stand for a decoder, factors of maximal update
+ * parametrization, experts, adapters, or other forms of scores and norms. */
 static const char *const common[] = {"is_decoder",
                                      "is_causal",
                                      "add_cross_attention",
@@ -112,8 +113,8 @@ static fr_status refuse_common(const json_t *c, const char *where) {
     return fr_config_only(c, "position_embedding_type", "absolute", where);
 }
 
-/* Checks that positions are learned and that the layers are those of transformers. Models with code of their own, such
- * as Jina's, may have the same model_type. */
+/* Checks that positions are learned and that the layers are those of transformers. Models that bring code of their own,
+ * such as Jina's, may have the same model_type. */
 static fr_status check_learned(const json_t *c, const char *where) {
     static const char *const refused[] = {"rope_scaling",   "rope_parameters", "rotary_value",
                                           "sliding_window", "num_experts",     NULL};
@@ -126,7 +127,7 @@ static fr_status check_learned(const json_t *c, const char *where) {
                : FR_OK;
 }
 
-/* Counts the labels of a classifier: the entries of id2label, or, without it, num_labels. */
+/* Counts the labels of a classifier: the entries of id2label. If there is no id2label, the number is num_labels. */
 static fr_status read_labels(const json_t *c, const char *where, fr_encoder_spec *s) {
     const char *name = json_string_value(json_array_get(json_object_get(c, "architectures"), 0));
     size_t length = name ? strlen(name) : 0;
@@ -144,7 +145,7 @@ static fr_status read_labels(const json_t *c, const char *where, fr_encoder_spec
     return FR_OK;
 }
 
-/* Checks the sizes that were read, and sets the sizes that follow from them. */
+/* Checks the sizes that were read, and computes the sizes that follow from them. */
 static fr_status finish(const char *where, fr_encoder_spec *s) {
     if (s->hidden < 1 || s->hidden > WIDTH_MAX || s->ffn < 1 || s->ffn > WIDTH_MAX || s->vocab < 1)
         return fr_fail(FR_INPUT, "%s: a width of %zu, a feed-forward of %zu and %zu tokens", where, s->hidden, s->ffn,
@@ -191,7 +192,7 @@ static fr_status read_bert_sizes(const json_t *c, const char *where, int64_t voc
     FR_TRY(read_size(c, where, "head_dim", 1, 0, &s->head_dim));
     FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, 1e-12, s));
     FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
-    /* ELECTRA and ALBERT embed in another width than they compute in. */
+    /* The embeddings of ELECTRA and ALBERT have another width than the layers. */
     const json_t *width = json_object_get(c, "embedding_size");
     if (width && json_is_integer(width) && (size_t)json_integer_value(width) != s->hidden)
         return fr_fail(FR_UNBUILT, "%s: embedding_size with this value is not built yet", where);
@@ -205,8 +206,8 @@ static fr_status read_bert(const json_t *c, const char *where, const fr_weights 
     return read_size(c, where, "type_vocab_size", 0, 2, &s->types);
 }
 
-/* Reads RoBERTa's positions: the first position comes after that of the padding token, and padding tokens in a text
- * don't count. */
+/* Reads how RoBERTa counts positions. A text's first position is one more than the position of padding tokens, and
+ * padding tokens within a text are not counted. */
 static fr_status read_roberta(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     int64_t pad;
     (void)weights;
@@ -219,8 +220,8 @@ static fr_status read_roberta(const json_t *c, const char *where, const fr_weigh
     return FR_OK;
 }
 
-/* MPNet's code always computes 32 buckets, however long its table of distances is, and takes 1 as the padding
- * token. */
+/* Reads MPNet's sizes. MPNet's code always computes 32 buckets, even if its table of distances is longer or shorter,
+ * and always takes token 1 for padding. */
 static fr_status read_mpnet(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     (void)weights;
     set_bert(s);
@@ -252,8 +253,8 @@ static fr_status read_distilbert(const json_t *c, const char *where, const fr_we
 
 /* --------------------------------------------------------------------------------------- NomicBERT, GTE, ModernBERT */
 
-/* Reads the base of rotary positions from rope_parameters or from a key of its own. (Callers refuse the older
- * rope_scaling.) */
+/* Reads the base of rotary positions from rope_parameters or from a key of its own. If there is the older rope_scaling,
+ * callers refuse it. */
 static fr_status read_rope(const json_t *c, const char *where, const char *part, const char *key, double fallback,
                            double *theta, double *factor) {
     json_t *parameters, *inner = NULL;
@@ -274,7 +275,7 @@ static fr_status read_rope(const json_t *c, const char *where, const char *part,
     return fr_json_real(c, key, 1e-3, 1e12, fallback, where, theta);
 }
 
-/* Refuses the keys that change what nomic-embed-text's own code computes. */
+/* Refuses the keys that change what the code published with nomic-embed-text computes. */
 static fr_status refuse_nomic(const json_t *c, const char *where) {
     static const char *const refused[] = {"causal",
                                           "prenorm",
@@ -296,7 +297,7 @@ static fr_status refuse_nomic(const json_t *c, const char *where) {
     return json_is_false(scales) ? fr_fail(FR_UNBUILT, "%s: scale_attn_weights false is not built yet", where) : FR_OK;
 }
 
-/* Reads the biases and the mixtures of nomic-embed-text-v2-moe, whose feed-forwards have no gate. */
+/* Reads the biases and the mixtures of nomic-embed-text-v2-moe, in which feed-forwards have no gate. */
 static fr_status read_nomic_mixtures(const json_t *c, const char *where, fr_encoder_spec *s) {
     static const char *const plain_only[] = {"mlp_fc1_bias", "mlp_fc2_bias", "moe_every_n_layers", "num_experts", NULL};
     if (s->gated) FR_TRY(refuse_keys(c, where, plain_only));
@@ -329,8 +330,8 @@ static fr_status read_nomic(const json_t *c, const char *where, const fr_weights
     FR_TRY(read_eps(c, where, "layer_norm_eps", "layer_norm_epsilon", 1e-12, s));
     FR_TRY(read_rope(c, where, NULL, json_object_get(c, "rotary_emb_base") ? "rotary_emb_base" : "rope_theta", 1000,
                      &s->theta[0], &s->rope_factor[0]));
-    /* With a scaling factor, the model's code changes the base of the rotation for texts longer than the trained
-     * positions, so the context ends there. */
+    /* If there is a scaling factor, the model's code changes the base of the rotation for texts that are longer than
+     * the trained positions. So the context ends at the trained positions. */
     const json_t *scaling = json_object_get(c, "rotary_scaling_factor");
     FR_TRY(read_size(c, where, "max_trained_positions", 1, (int64_t)s->context, &trained));
     if (scaling && !json_is_null(scaling) && trained < s->context) s->context = trained;
@@ -350,13 +351,13 @@ static fr_status read_nomic(const json_t *c, const char *where, const fr_weights
     return read_labels(c, where, s);
 }
 
-/* The values of the keys that the configuration of an encoder with rotated heads leaves out. */
+/* The values of keys that are missing in the configuration of an encoder with rotated heads. */
 typedef struct rotary_defaults {
     int64_t vocab, hidden, layers, heads, ffn, context;
     double eps, theta;
 } rotary_defaults;
 
-/* Reads the sizes and the rotary positions of an encoder that rotates all values of a head. */
+/* Reads the sizes and the rotary positions of an encoder that rotates all values of each head. */
 static fr_status read_rotary_sizes(const json_t *c, const char *where, const rotary_defaults *d, fr_encoder_spec *s) {
     static const char *const refused[] = {"rope_scaling", "num_experts", NULL};
     FR_TRY(refuse_keys(c, where, common));
@@ -375,8 +376,8 @@ static fr_status read_rotary_sizes(const json_t *c, const char *where, const rot
     return read_labels(c, where, s);
 }
 
-/* Reads the configuration of GTE's encoder, or of gte-multilingual, which is published with code of its own
- * ("new"). */
+/* Reads the configuration of GTE's encoder, or of gte-multilingual, whose model_type is "new" and which brings code of
+ * its own. */
 static fr_status read_gte(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     static const rotary_defaults gte = {250048, 768, 12, 12, 3072, 8192, 1e-12, 160000};
     (void)weights;
@@ -388,8 +389,8 @@ static fr_status read_gte(const json_t *c, const char *where, const fr_weights *
     return read_rotary_sizes(c, where, &gte, s);
 }
 
-/* Reads Jina's embeddings v3 in the form of transformers: RoBERTa's layers with rotary positions, and without the
- * adapters that the model's own code has. */
+/* Reads Jina's embeddings v3 in the form of transformers. It has RoBERTa's layers with rotary positions. The adapters
+ * of the model's own code are not in this form. */
 static fr_status read_jina_v3(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     static const rotary_defaults jina_v3 = {250002, 1024, 24, 16, 4096, 8194, 1e-5, 20000};
     (void)weights;
@@ -397,8 +398,8 @@ static fr_status read_jina_v3(const json_t *c, const char *where, const fr_weigh
     return read_rotary_sizes(c, where, &jina_v3, s);
 }
 
-/* Reads which layers are local, from a list of words. Without a list, one layer in each `every` is global, beginning
- * with layer `first`. */
+/* Reads which layers are local, from a list with a word for each layer. If there is no list, one layer in each `every`
+ * is global, beginning with layer number `first`. */
 static fr_status read_reaches(const json_t *c, const char *where, size_t every, size_t first, fr_encoder_spec *s) {
     const json_t *list = json_object_get(c, "layer_types");
     if (list && !json_is_null(list) && json_array_size(list) != s->layers)
@@ -457,8 +458,8 @@ static fr_status read_modernbert(const json_t *c, const char *where, const fr_we
     return read_activation(c, where, "classifier_activation", "gelu", &s->head_activation);
 }
 
-/* Reads EmbeddingGemma's layers. They are Gemma 3's, but a row also sees the rows after it. In sliding layers a row
- * sees half of the window on either side. */
+/* Reads EmbeddingGemma's layers. They are Gemma 3's layers, but a row also sees the rows after it. In sliding layers,
+ * half of the window is before a row and half after it. */
 static fr_status read_gemma(const json_t *root, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     static const char *const refused[] = {"rope_scaling", "num_experts", "attention_bias", NULL};
     size_t window, every;
@@ -503,11 +504,11 @@ static bool gguf_has(const fr_weights *weights, const char *name) {
     return fr_weights_has(weights, "", name);
 }
 
-/* Refuses keys of llama.cpp that would change the computation, and rotations of a part of a head. */
+/* Refuses keys of llama.cpp that would change the computation. Also refuses a rotation of only a part of a head. */
 static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
     static const struct {
         const char *key;
-        double built; /* the only value that is built; a missing key means the same */
+        double built; /* the only value that is supported; a missing key means this value too */
     } keys[] = {{".expert_count", 0},           {".attention.max_alibi_bias", 0}, {".attention.clamp_kqv", 0},
                 {".attn_logit_softcapping", 0}, {".embedding_scale", 0},          {".residual_scale", 0},
                 {".attention.scale", 0},        {".rope.scaling.factor", 1}};
@@ -533,7 +534,7 @@ static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
     return FR_OK;
 }
 
-/* Reads the sizes that all kinds have. The tensors of the first layer show which parts the layers have. */
+/* Reads the sizes that all kinds have. Which parts the layers have is read from the tensors of the first layer. */
 static fr_status read_gguf(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
     int64_t causal;
     double eps;
@@ -569,8 +570,8 @@ static fr_status read_gguf_tables(const fr_gguf *g, const fr_weights *w, fr_enco
     if (types && types->dims == 2) s->types = types->shape[0] < 256 ? (size_t)types->shape[0] : 0;
     if (types && !s->types) return fr_fail(FR_INPUT, "%s: tensor token_types.weight is no table", g->path);
     if (positions && positions->dims == 2) s->positions = (size_t)positions->shape[0];
-    /* llama.cpp's converter leaves out the pooler of BERT's classifiers. Without it the scores are not the model's, so
-     * such a classifier is not read. */
+    /* llama.cpp's converter leaves out the pooler of BERT's classifiers. Without the pooler the scores are not the
+     * model's, so such a classifier is not read. */
     if (!label || !gguf_has(w, "cls.weight")) return FR_OK;
     s->labels = label->dims == 2 ? (size_t)label->shape[0] : 1;
     if (s->labels > 4096) return fr_fail(FR_INPUT, "%s: a classifier of %zu labels", g->path, s->labels);
@@ -586,8 +587,8 @@ static fr_status read_gguf_bert(const fr_gguf *g, const fr_weights *w, fr_encode
     return s->positions ? FR_OK : fr_fail(FR_INPUT, "%s: tensor position_embd.weight is missing", g->path);
 }
 
-/* Reads an encoder of Jina's embeddings v2. It is BERT with two changes: scores fall with the distance (ALiBi) instead
- * of positions, and the feed-forward has a gate. Files have the gate by itself, or as the first half of ffn_up. */
+/* Reads an encoder of Jina's embeddings v2. It is BERT with two changes. It has no positions; instead, scores fall with
+ * the distance (ALiBi). Its feed-forward has a gate, which is in a tensor of its own or in the first half of ffn_up. */
 static fr_status read_gguf_jina(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
     s->alibi = true;
     FR_TRY(read_gguf(g, w, s));
@@ -621,7 +622,7 @@ static fr_status read_gguf_jina_v3(const fr_gguf *g, const fr_weights *w, fr_enc
     return FR_OK;
 }
 
-/* Reads nomic-embed-text-v2-moe: Jina v3's layers, of which some are mixtures. */
+/* Reads nomic-embed-text-v2-moe. It has Jina v3's layers, and some of these are mixtures. */
 static fr_status read_gguf_nomic_moe(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
     FR_TRY(fr_gguf_size(g, ".expert_count", 1, FR_ENCODER_EXPERTS_MAX, FR_GGUF_REQUIRED, &s->experts));
     FR_TRY(fr_gguf_size(g, ".expert_used_count", 1, (int64_t)s->experts, FR_GGUF_REQUIRED, &s->experts_used));
@@ -629,7 +630,7 @@ static fr_status read_gguf_nomic_moe(const fr_gguf *g, const fr_weights *w, fr_e
     return read_gguf_jina_v3(g, w, s);
 }
 
-/* Reads which layers are local. A file may have an array with a flag for each layer. Without an array, one layer in
+/* Reads which layers are local. A file may have an array with a flag for each layer. If there is no array, one layer in
  * each `every` is global: the first of them if `first`, otherwise the last. */
 static fr_status read_gguf_reaches(const fr_gguf *g, int64_t every, bool first, fr_encoder_spec *s) {
     char key[96];
@@ -748,8 +749,8 @@ static const fr_encoder_names distilbert_names[] = {{.prefixes = distilbert_pref
                                                      .head_label = "classifier"},
                                                     {.words = NULL}};
 
-/* The names that transformers writes, and the names of the code that came before transformers had this encoder. The
- * layers' names tell the two apart. */
+/* The names that transformers writes, and the names in the code that was used before transformers had this encoder. The
+ * names of the layers show which of the two a file has. */
 static const fr_encoder_names nomic_names[] = {{.prefixes = nomic_prefixes,
                                                 .words = "embeddings.word_embeddings",
                                                 .types = "embeddings.token_type_embeddings",
@@ -881,8 +882,8 @@ static const fr_encoder_names gemma_names[] = {{.prefixes = gemma_prefixes,
                                                 .down = "mlp.down_proj"},
                                                {.words = NULL}};
 
-/* The names in llama.cpp's files: for encoders with norms after the branches, and for encoders with norms before
- * them. */
+/* The names in llama.cpp's files. One table is for encoders with norms after the branches, the other for encoders with
+ * norms before the branches. */
 static const fr_encoder_names gguf_after[] = {{.words = "token_embd",
                                                .positions = "position_embd",
                                                .types = "token_types",
@@ -1020,8 +1021,8 @@ static const fr_encoder_kind kinds[] = {
      .gguf_names = gguf_gemma,
      .names = gemma_names}};
 
-/* Kinds of files whose config.json has no model_type. They are recognized by the beginning of the architecture's
- * name. */
+/* Architectures of files whose config.json has no model_type. The beginning of the architecture's name gives the
+ * model_type. */
 static const struct {
     const char *begins, *model_type;
 } architectures[] = {{"BertFor", "bert"},

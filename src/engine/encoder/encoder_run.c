@@ -1,7 +1,7 @@
 /* Runs a forward of a text encoder with a team of threads.
  *
- * In: the ids of texts. Out: the stream x holds the rows after the last layer and its norm. Rows are added up and
- * normed in this order:
+ * In: the ids of texts. Out: the rows x after the last layer and its norm. `chunks` are steps that multiply a chunk of
+ * the rows by a matrix; in `rows` threads divide the rows. The steps are:
  *
  *     embedding     x = words[id] * scale + types[type] + positions[position]; x = norm(x)
  *     chunks        qkv = qkv(norm1(x)), without the norm if norms come after branches
@@ -9,7 +9,8 @@
  *     attention     encoder_attend.c
  *     chunks        branch = o(attention); x = norm1(x + branch), or x += branch; the feed-forward in the same way
  *
- * Keys and values are read where the product has written them: for the attention kernel they are a float32 cache. */
+ * Keys and values are read where the product has written them. To the attention kernel, this memory looks like a
+ * float32 cache. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +105,7 @@ void fr_encoder_memory_close(fr_encoder_memory *m) {
 
 /* ------------------------------------------------------------------------------------------------------- the layers */
 
-/* Computes y = matrix(x) + bias for the thread's own features; bias may be NULL. */
+/* Computes y = matrix(x), and adds the bias to the features that belong to this thread. bias may be NULL. */
 static void apply(const fr_team *team, const fr_encoder_memory *m, const fr_matrix *matrix, const float *bias,
                   const fr_matrix_rows *rows) {
     size_t begin, end;
@@ -115,8 +116,8 @@ static void apply(const fr_team *team, const fr_encoder_memory *m, const fr_matr
         m->encoder->kernels->add(rows->y + r * rows->y_stride + begin, bias + begin, end - begin);
 }
 
-/* Prepares rows of the stream, after the norm if there is one, as the input of a product. Gives the rows to multiply,
- * which are the stream's rows or the normed rows. */
+/* Prepares rows of x as the input of a product, after the norm if there is one. Returns the rows to multiply, which are
+ * rows of x itself or the rows after the norm. */
 static const float *prepare(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_norm *norm, size_t first,
                             size_t rows) {
     size_t hidden = m->encoder->spec.hidden, begin, end;
@@ -132,8 +133,8 @@ static const float *prepare(const fr_team *team, const fr_encoder_memory *m, con
     return normed ? m->wide : x;
 }
 
-/* Adds a branch to the stream's rows; the branch is normed first if the layer has `post`. If norms come after
- * branches, the sum is normed too. */
+/* Adds a branch to rows of x. If the layer has the norm `post`, this norm is applied to the branch first. If norms come
+ * after branches, the norm `norm` is applied to the sum. */
 static void join(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_norm *norm,
                  const fr_encoder_norm *post, size_t first, size_t rows) {
     const fr_encoder *e = m->encoder;
@@ -161,7 +162,7 @@ static void project(const fr_team *team, const fr_encoder_memory *m, const fr_en
     fr_team_sync(team);
 }
 
-/* Norms and rotates the heads of queries and keys. */
+/* Applies the norms of queries and keys to each head, and rotates the heads. */
 static void rotate(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_layer *l, size_t index) {
     const fr_encoder_spec *s = &m->encoder->spec;
     const fr_kernels *k = m->encoder->kernels;
@@ -179,8 +180,8 @@ static void rotate(const fr_team *team, const fr_encoder_memory *m, const fr_enc
     fr_team_sync(team);
 }
 
-/* Turns the products of a router into shares: the softmax of all of them, but 0 for experts that are not among the
- * best. If experts are equal, the first ones are chosen. */
+/* Turns the outputs of a router into shares. The shares are the softmax over all experts, but experts that are not
+ * among the best get 0. Of equal experts, the first ones are chosen. */
 static void choose_experts(const fr_encoder *e, float *shares) {
     size_t count = e->spec.experts;
     float most = shares[0];
@@ -199,8 +200,8 @@ static void choose_experts(const fr_encoder *e, float *shares) {
     for (size_t i = 0; i < count; i++) shares[i] = kept[i] ? (float)((double)shares[i] / sum) : 0;
 }
 
-/* Runs the rows that have a share in an expert's output through the expert, side by side, and adds the expert's output
- * to m->narrow. All threads number these rows alike. */
+/* Runs one expert. The rows that have a share in the expert's output are gathered and run together, and the results are
+ * added to m->narrow. All threads number these rows in the same way. */
 static void run_expert(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_layer *l, size_t expert,
                        const float *x, size_t rows) {
     const fr_encoder_spec *s = &m->encoder->spec;
@@ -232,7 +233,8 @@ static void run_expert(const fr_team *team, const fr_encoder_memory *m, const fr
     fr_team_sync(team);
 }
 
-/* Runs prepared rows through a mixture: each row through its best experts, in the order of their numbers. */
+/* Runs prepared rows through a mixture. Each row goes through its best experts, in the order of the experts'
+ * numbers. */
 static void mix(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_layer *l, const float *x,
                 size_t rows) {
     const fr_encoder_spec *s = &m->encoder->spec;
@@ -327,7 +329,7 @@ static void run_forward(void *context, const fr_team *team) {
         fr_encoder_norm_row(e, &e->final_norm, m->x + r * hidden, m->x + r * hidden, hidden);
 }
 
-/* Gives each row its position. If the kind has a padding id, its tokens are not counted. */
+/* Gives each row its position. If the encoder has a padding id, tokens with this id are not counted. */
 static void place_texts(fr_encoder_memory *m) {
     const fr_encoder_spec *s = &m->encoder->spec;
     size_t row = 0;

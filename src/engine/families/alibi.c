@@ -1,8 +1,9 @@
-/* Decoders whose heads are not rotated, because the positions are ALiBi's: BLOOM and BLOOMZ (config.json of
- * BloomForCausalLM, GGUF "bloom") and MPT (MptForCausalLM, or MPTForCausalLM as its publisher names it; GGUF "mpt").
- * Source: transformers 5.24, models bloom and mpt; for GGUF github.com/ggml-org/llama.cpp, conversion/bloom.py and
- * mpt.py. Their feed-forward has no gate and is four times as wide as the stream. BLOOM norms the embeddings, and its
- * folders have queries, keys and values head by head. MPT has no biases; files that have some are read with them. */
+/* Decoders whose heads are not rotated, because the positions are ALiBi's. BLOOM and BLOOMZ: config.json of
+ * BloomForCausalLM, GGUF "bloom". MPT: config.json of MptForCausalLM, or MPTForCausalLM as its publisher names it; GGUF
+ * "mpt". Source: transformers 5.24, models bloom and mpt; for GGUF github.com/ggml-org/llama.cpp, conversion/bloom.py
+ * and mpt.py. The feed-forward has no gate and is four times as wide as the residual stream. BLOOM applies a norm to
+ * the embeddings, and its folders store queries, keys and values head by head. MPT's models have no biases, but if a
+ * file has biases, they are used. */
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 #include "src/engine/families/family.h"
@@ -78,15 +79,14 @@ const fr_family fr_family_bloom = {.architectures = (const char *const[]){"Bloom
 
 /* ------------------------------------------------------------------------------------------------------------- MPT */
 
-enum { ALIBI_OCTAVES_MAX = 64 }; /* a slope of 2^-64 adds nothing to any score */
+enum { ALIBI_OCTAVES_MAX = 64 }; /* a slope of 2^-64 changes no score */
 
 static const fr_model_spec mpt = {
     .trunk = {.vocab = 50368, .hidden = 2048, .layers = 24, .context_limit = 2048, .eps = 1e-5F, .layer_norm = true},
     .layer = {.attention = {.heads = 16}, .ffn = {.activation = FR_GELU_ERF}}};
 
-/* Reads the keys of attention, which folders have in an object of their own. The flattest slope is the file's, as
- * llama.cpp has it; transformers 5.24 has a parameter for it in its function of the slopes, but always computes with
- * 2^-8. */
+/* Reads the keys of attention, which folders have in an object of their own. The flattest slope is read from the file,
+ * as llama.cpp does. transformers 5.24 has a parameter for this slope, but always computes with 2^-8. */
 static fr_status read_attention(const fr_source *source, fr_model_spec *s) {
     fr_attention_spec *a = &s->layer.attention;
     const char *where = "config.json: attn_config";

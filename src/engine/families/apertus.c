@@ -1,7 +1,7 @@
 /* Apertus (8B, 70B): config.json of ApertusForCausalLM, GGUF "apertus". Source: transformers 5.24, model apertus and
- * activations.py; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py. Its layers are Llama's with norms of
- * heads, and its feed-forward has no gate: the activation is xIELU, with four learned numbers in each layer, which are
- * tensors in folders and keys in GGUF. */
+ * activations.py; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py. The layers are Llama's with norms of
+ * heads. The feed-forward has no gate. Its activation is xIELU, which has four learned numbers in each layer. These
+ * numbers are tensors in folders and keys in GGUF. */
 #include <math.h>
 #include <stdio.h>
 
@@ -16,8 +16,8 @@ static const fr_model_spec defaults = {
               .eps = 1e-5F,
               .rope = {{.neox = true, .theta = 12e6}}},
     .layer = {.attention = {.heads = 32, .qk_norm = true},
-              /* the defaults of alpha_p and alpha_n are both 0.8: alpha_p is the softplus of the first number, alpha_n
-               * is beta (the third number) plus the softplus of the second */
+              /* four numbers that give alpha_p = alpha_n = 0.8. alpha_p is the softplus of the first number. alpha_n is
+               * beta, the third number, plus the softplus of the second number */
               .ffn = {.width = 14336, .activation = FR_XIELU, .xielu = {0.203357F, -1.0502256F, 0.5F, -1e-6F}}}};
 
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "xielu"),
@@ -25,7 +25,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "xielu"),
                                     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
                                     {0}};
 
-/* The numbers of an activation: their tensors in folders, their keys in GGUF. */
+/* The names of the activation's four numbers: as tensors in folders, and as keys in GGUF. */
 static const char *const tensors[] = {"alpha_p", "alpha_n", "beta", "eps"};
 static const char *const keys[] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"};
 enum { NUMBERS = 4 };

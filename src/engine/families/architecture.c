@@ -12,8 +12,8 @@
 #include "formats/map.h"
 #include "src/engine/families/families.h"
 
-/* The names of drafters. Gemma 4's assistants: the published names, then those of llama.cpp, AtomicChat's fork and
- * ik_llama.cpp. EAGLE's drafters: the published names, then llama.cpp's. */
+/* The names of drafters' architectures. Gemma 4's assistants have the published names, and the names of llama.cpp, of
+ * AtomicChat's fork and of ik_llama.cpp. EAGLE's drafters have the published names and then llama.cpp's. */
 static const char *const assistants[] = {"Gemma4AssistantForCausalLM",
                                          "Gemma4UnifiedAssistantForCausalLM",
                                          "gemma4-assistant",
@@ -45,7 +45,7 @@ const char *fr_drafter_architecture(size_t index) {
     return NULL;
 }
 
-/* Gives the first of config.json's "architectures"; NULL if there is none. */
+/* Gives the first of config.json's "architectures", or NULL if there is none. */
 static const char *first_architecture(const json_t *config) {
     const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
     return name && *name ? name : NULL;
@@ -58,15 +58,15 @@ const char *fr_checkpoint_model_type(const fr_checkpoint *files) {
     return type && *type ? type : json_string_value(json_object_get(text, "model_type"));
 }
 
-/* Returns true if a folder has a tensor, of any type. */
+/* Returns true if a folder has this tensor, whatever its type is. */
 static bool has(const fr_checkpoint *files, const char *tensor) {
     if (files->gguf) return false;
     return fr_tensors_find(&files->tensors, tensor) || fr_tensors_find(&files->unread, tensor);
 }
 
-/* Gives the publisher's name of a model for which transformers has no class, and which it therefore saves with the name
- * of another model's class. It saves Sarvam's tensors by their published names unless it was asked not to; a folder
- * with GLM-4.5's names is read as GLM-4.5. */
+/* Gives the publisher's name of a model for which transformers has no class. transformers saves such a model with the
+ * name of another model's class. It saves Sarvam's tensors by their published names, unless the user asks for other
+ * names. A folder with the names of GLM-4.5's tensors is read as GLM-4.5. */
 static const char *published_name(const fr_checkpoint *files, const char *name) {
     const char *type = json_string_value(json_object_get(files->config, "model_type"));
     if (!type) return name;
@@ -114,8 +114,9 @@ bool fr_is_eagle3(const fr_checkpoint *files) {
            has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
 }
 
-/* Files without an EAGLE name and without the tensor fc are an EAGLE-1 drafter's if they have layers and no norm after
- * the last one. A decoder that was saved without its head would have that norm. */
+/* Recognizes EAGLE-1 drafters. Files may have neither a name of EAGLE nor the tensor fc. They are still an EAGLE-1
+ * drafter's if they have layers and no norm after the last layer. A decoder that was saved without its head would have
+ * that norm. */
 bool fr_is_eagle(const fr_checkpoint *files) {
     if (fr_is_eagle3(files) || fr_is_block_drafter(files)) return false;
     return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
@@ -136,9 +137,9 @@ bool fr_is_drafter(const fr_checkpoint *files) {
            fr_is_mtp(files);
 }
 
-/* Models that are known but not supported yet; when a model is added, its line is removed. A line has the names in
- * config.json, then those in GGUF, separated by blanks. A folder of such a model is refused before its weights are
- * read. */
+/* Models that are known but not supported yet. When support for a model is added, its line is removed. A line has the
+ * names in config.json and then those in GGUF, separated by blanks. A folder of such a model is refused before its
+ * weights are read. */
 static const struct {
     const char *names, *what;
 } known[] = {
@@ -251,8 +252,9 @@ static bool has_file(const char *folder, const char *name) {
     return there;
 }
 
-/* Refuses a folder by its config.json alone, in two cases: the architecture is known but not supported; or it is
- * unknown, and the folder has no file of weights that could tell more. */
+/* Refuses a folder by its config.json alone, in two cases. The first is that the architecture is known but not
+ * supported. The second is that the architecture is unknown and the folder has no file of weights, from which more
+ * could be learned. */
 static fr_status check_config(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     FR_TRY(fr_check_built(files));
@@ -267,8 +269,8 @@ static fr_status check_config(const fr_checkpoint *files) {
                    files->path, fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture, hint);
 }
 
-/* Describes the target for which a drafter was made, as the folder's config.json tells it: the target's name, or its
- * width and number of ids. The text is empty if config.json tells none of these. */
+/* Describes the target for which a drafter was made, by the folder's config.json. The text has the target's name, or
+ * its width and number of ids. The text is empty if config.json has none of these. */
 static void describe_target(const fr_checkpoint *files, char *text, size_t size) {
     const json_t *config = files->config, *layers = json_object_get(config, "transformer_layer_config");
     const json_t *verifier = json_object_get(json_object_get(config, "speculators_config"), "verifier");

@@ -1,9 +1,9 @@
 /* Ling 3.0: config.json of BailingMoeV3ForCausalLM (as published) and BailingHybridForCausalLM (as transformers names
  * it), GGUF "bailingmoe3". Source: transformers 5.24, model bailing_hybrid; for the MTP layer and GGUF
- * github.com/ggml-org/llama.cpp, conversion/bailingmoe3.py and src/models/bailingmoe3.cpp. The last layer of each
- * group has latent attention, whose heads are rotated and have gates; all other layers have Kimi Delta Attention
- * (arXiv:2510.26692), whose decays and gates are single products. All but the first layers have DeepSeek's mixture.
- * The MTP layer is a layer with latent attention and a mixture. */
+ * github.com/ggml-org/llama.cpp, conversion/bailingmoe3.py and src/models/bailingmoe3.cpp. The layers form groups. The
+ * last layer of each group has latent attention, whose heads are rotated and have gates. All other layers have Kimi
+ * Delta Attention (arXiv:2510.26692), whose decays and gates are each computed by a single product. All layers except
+ * the first ones have DeepSeek's mixture. The MTP layer has latent attention and a mixture. */
 #include "base/error.h"
 #include "src/engine/families/kda_config.h"
 #include "src/engine/families/latent_config.h"
@@ -11,7 +11,7 @@
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/mtp_layer.h"
 
-#define LATENT_EPS 1e-6F /* eps of both latents' norms, which ignore rms_norm_eps */
+#define LATENT_EPS 1e-6F /* eps of the norms of both latents, for which rms_norm_eps is ignored */
 
 static const fr_model_spec defaults = {
     .trunk = {.vocab = 157184,
@@ -51,8 +51,8 @@ static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.theta = 10000}}
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the sizes of Kimi Delta Attention. config.json as transformers saves it has `linear_` keys, and its head_dim
- * then has another meaning. */
+/* Reads the sizes of Kimi Delta Attention. A config.json that transformers has saved has keys that begin with
+ * `linear_`, and its head_dim then has another meaning. */
 static fr_status delta_from_json(const fr_source *source, fr_deltanet_spec *d) {
     const struct {
         const char *published, *saved;
@@ -107,8 +107,8 @@ static fr_status put_delta(const fr_trunk_spec *s, size_t mtp_layers, const char
     return FR_OK;
 }
 
-/* Checks that a list of limits on the experts' activations sets no limit, because such limits aren't built. The key
- * may be null, and so may each entry of the list; an entry of 0 also means that there is no limit. */
+/* Checks a list of limits for the experts' activations. Such limits aren't supported, so the list must not set any. The
+ * key may be null, and each entry of the list may be null or 0, which means that there is no limit. */
 static fr_status check_limits(const fr_source *source, const char *key) {
     const json_t *limits = json_object_get(source->text, key), *limit;
     size_t i;
@@ -120,11 +120,11 @@ static fr_status check_limits(const fr_source *source, const char *key) {
     return FR_OK;
 }
 
-/* Reads the mixture, and the width of a shared expert. Without a key for its width, a shared expert is as wide as the
- * other experts. */
+/* Reads the mixture, and the width of a shared expert. If there is no key for this width, a shared expert is as wide as
+ * the other experts. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     size_t width = 0;
-    s->mixture.shared_by_count = !source->gguf; /* shared_expert_intermediate_size is no key of this family */
+    s->mixture.shared_by_count = !source->gguf; /* this family does not have the key shared_expert_intermediate_size */
     FR_TRY(fr_kda_mixture(source, s));
     if (source->gguf) return FR_OK;
     FR_TRY(check_limits(source, "expert_swiglu_limit_list"));

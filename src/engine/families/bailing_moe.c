@@ -1,8 +1,9 @@
 /* Ling 2.0 and Ring 2.0, and Sarvam's mixtures: config.json of BailingMoeV2ForCausalLM and SarvamMoEForCausalLM, GGUF
  * "bailingmoe2". Source of Ling: the published checkpoints and their modeling file (github.com/inclusionAI/Ling-V2;
  * transformers has no such model); for GGUF github.com/ggml-org/llama.cpp, conversion/bailingmoe.py. Queries, keys and
- * values are one projection in both kinds of file. If a row of Ling's chooses several experts, the router's weights
- * for them are normalized, whatever norm_topk_prob says. GGUF's key for the shared experts' width is ignored. */
+ * values are one projection in folders and in GGUF. In Ling, if a row uses several experts, the router's weights for
+ * these experts are always normalized, and norm_topk_prob is ignored. GGUF's key for the width of the shared experts is
+ * ignored. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/mtp_layer.h"
@@ -92,11 +93,12 @@ const fr_family fr_family_bailing_moe = {
 
 /* ---------------------------------------------------------------------------------------------------------- Sarvam */
 
-/* Sarvam 30B. Source: transformers 5.24, model sarvam_moe, whose layers are GLM-4.5's with the names of Ling's tensors.
- * transformers renames num_experts, num_shared_experts and use_qkv_bias when it saves a folder, so both spellings are
- * read. The published modeling file and transformers differ if the weights of a row's experts are not normalized, which
- * the first one does for a single expert only, and the other by norm_topk_prob; such models are refused. The converter
- * subtracts the mean of a router's corrections, which changes no choice. GGUF files are read as Ling's. */
+/* Sarvam 30B. Source: transformers 5.24, model sarvam_moe. The layers are GLM-4.5's, and the tensors have the names of
+ * Ling's. transformers renames num_experts, num_shared_experts and use_qkv_bias when it saves a folder, so both
+ * spellings are read. The published modeling file leaves the weights of a row's experts unnormalized only if there is a
+ * single expert. transformers leaves them unnormalized if norm_topk_prob is false. Models for which the two differ are
+ * refused. The converter subtracts the mean of a router's corrections, which does not change the choice of experts.
+ * GGUF files are read as Ling's. */
 static const fr_model_spec sarvam_defaults = {
     .trunk = {.vocab = 262144,
               .hidden = 4096,

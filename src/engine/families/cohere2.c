@@ -2,9 +2,9 @@
  * CohereForCausalLM, Cohere2ForCausalLM and Cohere2MoeForCausalLM, GGUF "command-r", "cohere2" and "cohere2moe".
  * Source: transformers 5.24, models cohere, cohere2 and cohere2_moe; for GGUF github.com/ggml-org/llama.cpp,
  * conversion/command_r.py, src/models/command-r.cpp, cohere2.cpp and cohere2moe.cpp, which don't support biases.
- * Attention and feed-forward of a layer read the same LayerNorm, which has no bias, and heads are rotated in pairs of
- * neighbours. In Cohere 2, three sliding layers are followed by a full one, whose heads aren't rotated. In Command R+
- * each head has a LayerNorm of its own. */
+ * Attention and feed-forward of a layer read the same LayerNorm, which has no bias. Heads are rotated in pairs of
+ * neighbouring values. In Cohere 2, three sliding layers are followed by a full one, whose heads aren't rotated. In
+ * Command R+ each head has a LayerNorm of its own. */
 #include <math.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static const fr_model_spec cohere1 = {
               .rope = {{.theta = 5e5}}},
     .layer = {.norms = FR_NORM_SHARED, .attention = {.heads = 64}, .ffn = {.width = 22528, .activation = FR_SILU}}};
 
-/* Finds out if heads are normed; GGUF has no key for it. */
+/* Finds out whether heads have norms. GGUF has no key for this, so the tensor is looked for. */
 static fr_status read_head_norms(const fr_source *source, fr_model_spec *s) {
     s->layer.attention.qk_norm = fr_source_has(source, "blk.0.attn_q_norm.weight");
     if (source->gguf) return FR_OK;
@@ -127,8 +127,8 @@ static const fr_model_spec sparse_gguf = {
     .mixture = {.shared_by_count = true, .any_scoring = true},
     .kinds = {.every = 4}};
 
-/* Reads how a router scores, how the shared experts' output is joined, and how wide dense layers are; without a key
- * dense layers are as wide as the experts. A softmax is taken over the chosen experts alone. */
+/* Reads how a router computes scores, how the shared experts' output is joined, and how wide dense layers are. If there
+ * is no key for the width, dense layers are as wide as the experts. A softmax is taken over the chosen experts only. */
 static fr_status read_sparse(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     const char *score, *join, *where = source->where;
@@ -149,7 +149,7 @@ static fr_status read_sparse(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads eps: a model that has rms_norm_eps has RMSNorm, any other one LayerNorm. */
+/* Reads eps. If rms_norm_eps is given, the model's norms are RMSNorms; otherwise they are LayerNorms. */
 static fr_status read_eps(const fr_source *source, fr_model_spec *s) {
     static const char rms[] = ".attention.layer_norm_rms_epsilon", mean[] = ".attention.layer_norm_epsilon";
     const json_t *told = json_object_get(source->text, "rms_norm_eps");
@@ -173,8 +173,8 @@ static fr_status put_eps(const fr_trunk_spec *s, size_t mtp_layers, const char *
     return FR_OK;
 }
 
-/* Sets the kinds of layers if no key lists them. The leading dense layers have one interval of full layers, the other
- * layers have another interval. */
+/* Sets the kinds of layers if no key lists them. Full layers come at regular intervals. The leading dense layers have
+ * one interval, and the other layers another. */
 static fr_status mark_kinds(const fr_source *source, fr_model_spec *s, size_t prefix_every) {
     const json_t *types = json_object_get(source->text, "layer_types");
     if (source->gguf || (types && !json_is_null(types))) return fr_layers_mark_kinds(source, s);
@@ -187,8 +187,8 @@ static fr_status mark_kinds(const fr_source *source, fr_model_spec *s, size_t pr
     return FR_OK;
 }
 
-/* Makes the layers. Heads of full layers aren't rotated, except in the leading dense layers if all of these are
- * full. */
+/* Makes the layers. Heads of full layers aren't rotated. The only exception is that all leading dense layers are full:
+ * their heads are rotated. */
 static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
     size_t every = 1;
     if (!source->gguf)

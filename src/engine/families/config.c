@@ -12,8 +12,8 @@
 
 enum { VOCAB_MAX = 1 << 24, HIDDEN_MAX = 1 << 17, FFN_MAX = 1 << 22, HEADS_MAX = 4096, HEAD_DIM_MAX = 4096 };
 
-/* GGUF has no key for the size of the vocabulary, which is the number of rows of the table of ids. A file that sets
- * causal attention to false is an encoder, so it is refused. */
+/* Keys of sizes. GGUF has no key for the size of the vocabulary; it is the number of rows of the embedding table. A
+ * file that sets causal attention to false is an encoder's, so it is refused. */
 const fr_config_row fr_size_keys[] = {
     {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, VOCAB_MAX),
