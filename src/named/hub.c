@@ -29,7 +29,7 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Reads the commit in a branch's file. If the file contains something else, returns false. */
+/* Reads the commit in a branch's file. Returns false if the file contains something else. */
 static bool read_commit(const char *path, char commit[COMMIT + 1]) {
     FILE *file = fopen(path, "re");
     if (!file) return false;
@@ -39,7 +39,7 @@ static bool read_commit(const char *path, char commit[COMMIT + 1]) {
     return length == COMMIT && strspn(commit, "0123456789abcdefABCDEF") == COMMIT;
 }
 
-/* Finds the snapshot of a branch: its folder, or NULL if that is not there. */
+/* Finds the snapshot of a branch. *snapshot: its folder, or NULL if the folder does not exist. */
 static fr_status snapshot_of(const char *repository, const char *branch, char **snapshot) {
     char *path, commit[COMMIT + 1];
     FR_TRY(print_path(&path, repository, "/refs/", branch));
@@ -54,8 +54,8 @@ static fr_status snapshot_of(const char *repository, const char *branch, char **
     return FR_OK;
 }
 
-/* Finds the snapshot of the branch main, else of another branch, else the only snapshot, because a download by commit
- * leaves no branch. */
+/* Finds the snapshot of the branch main. If there is none, finds that of another branch. If there is none either, finds
+ * the only snapshot, because a download of a given commit creates no branch. */
 static fr_status find_snapshot(const char *repository, char **snapshot) {
     fr_names branches = {0}, commits = {0};
     char *refs = NULL, *snapshots = NULL;
@@ -75,7 +75,7 @@ static fr_status find_snapshot(const char *repository, char **snapshot) {
     return status;
 }
 
-/* Tells whether some download of the repository is not finished. */
+/* Finds out if some download of the repository is unfinished. */
 static fr_status find_unfinished(const char *repository, bool *unfinished) {
     char *blobs;
     fr_names names;
@@ -112,7 +112,7 @@ fr_status fr_hub_find(const char *folder, const fr_model_name *name, fr_found_fi
     return status;
 }
 
-/* Reads ORG/NAME in a folder's name. If the folder is not a model's, returns false. */
+/* Reads ORG/NAME from a folder's name. Returns false if the folder is not that of a model. */
 static bool name_of(const char *folder, char *name, size_t size) {
     const char *org = folder + strlen(PREFIX), *dashes;
     if (strncmp(folder, PREFIX, strlen(PREFIX)) != 0 || !(dashes = strstr(org, "--"))) return false;
@@ -135,7 +135,7 @@ static fr_status list_one(const char *repository, const char *name, const fr_fou
     return status;
 }
 
-/* Visits a folder. own: its name; above: the name of the folder that contains it. */
+/* A function that visits a folder. own: the folder's name; above: the name of the folder that contains it. */
 typedef fr_status visit_fn(const char *path, const char *own, const char *above, const fr_found_told *to);
 
 static fr_status each_folder(const char *folder, visit_fn *visit, const char *above, const fr_found_told *to) {

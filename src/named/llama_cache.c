@@ -52,7 +52,7 @@ static fr_status join(const char *folder, const char *name, char **path) {
 
 /* ---------------------------------------------------------------------------------------------------------- finding */
 
-/* Finds the files that the manifest for the name's type lists. */
+/* Finds the files that are listed in the manifest for the type in `name`. */
 static fr_status find_listed(const char *folder, const fr_model_name *name, fr_found_files *found) {
     char manifest_name[4 * FR_NAME_PART + 32];
     snprintf(manifest_name, sizeof manifest_name, MANIFEST "%s=%s=%s.json", name->org, name->model,
@@ -70,7 +70,7 @@ static fr_status find_listed(const char *folder, const fr_model_name *name, fr_f
     return status;
 }
 
-/* Lists the files of a repository by their names after the prefix, which is the repository's name. */
+/* Lists the files of a repository. The repository's name is the prefix of their names, and is left out. */
 static fr_status take_files(const fr_names *all, const char *prefix, fr_names *files) {
     size_t length = strlen(prefix);
     *files = (fr_names){0};

@@ -1,5 +1,5 @@
-/* Reads names of models (model_name.h). By Hugging Face's rule no part begins or ends with a dot or hyphen, or has two
- * of them in a row, so that "--" can replace the slash in names of folders. */
+/* Reads names of models (model_name.h). By Hugging Face's rule, no part of a name begins or ends with a dot or hyphen,
+ * or has two of them in a row. So "--" can replace the slash in names of folders. */
 #include "src/named/model_name.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool take(const char *text, size_t length, char part[FR_NAME_PART]) {
     return true;
 }
 
-/* Takes a type or a file's name. In names of files dots and hyphens may stand anywhere. */
+/* Takes a type or a file's name. In names of files, dots and hyphens may be anywhere. */
 static bool take_which(const char *text, fr_model_name *name) {
     size_t length = strlen(text);
     if (length == 0 || length >= sizeof name->which || text[0] == '/' || strstr(text, "..")) return false;

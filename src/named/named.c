@@ -21,8 +21,8 @@ static const struct {
              [FR_STORE_LMSTUDIO] = {fr_lmstudio_find, fr_lmstudio_list},
              [FR_STORE_OLLAMA] = {fr_ollama_find, fr_ollama_list}};
 
-/* Searches all stores. A store may have only an unfinished download of the model while another one has the whole
- * model, so the search continues after a failure. */
+/* Searches all stores. One store may have only an unfinished download of the model while another store has the whole
+ * model. So the search continues after a failure. */
 static fr_status search(const fr_stores *stores, const fr_model_name *name, fr_found_files *found) {
     fr_status status = FR_OK;
     for (size_t i = 0; i < stores->count && !found->path && (status == FR_OK || status == FR_INPUT); i++) {
@@ -36,14 +36,15 @@ static fr_status search(const fr_stores *stores, const fr_model_name *name, fr_f
     return status;
 }
 
-/* Refuses a name that no store has, and shows the command that would download the model. */
+/* Refuses a name that no store has. The error line shows the command that would download the model. */
 static fr_status refuse(const char *text, const fr_model_name *name, const fr_found_files *found) {
     if (name->ollama)
         return fr_fail(FR_INPUT, "%s: ollama has no model of this name here; this would download it: ollama pull %s",
                        text, text + strlen("ollama:"));
     size_t length = strlen(name->which), model = strlen(name->model);
     bool file = length > 5 && strcmp(name->which + length - 5, ".gguf") == 0;
-    /* A repository of GGUF files has the model in many types, so the command shown downloads only one of them. */
+    /* A repository of GGUF files has the model in many types. So the command in the error line downloads only one of
+     * them. */
     if (length == 0 && model > 5 && strcasecmp(name->model + model - 5, "-GGUF") == 0 && !found->others)
         return fr_fail(FR_INPUT,
                        "%s: there is no such path, and no model of this name in a cache; this would download the one "
@@ -55,7 +56,8 @@ static fr_status refuse(const char *text, const fr_model_name *name, const fr_fo
                    found->others ? found->others : "", name->org, name->model, before, name->which, after);
 }
 
-/* True for a path. A text that ends in .gguf is a path even if no file is there and it looks like a name. */
+/* Returns true for a path. A text that ends in .gguf is a path, even if no such file exists and the text looks like a
+ * name. */
 static bool is_path(const char *text) {
     struct stat info;
     size_t length = strlen(text);
@@ -67,8 +69,8 @@ static bool is_address(const char *text) {
     return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
 }
 
-/* Refuses an address. An address of Hugging Face names a file of a repository, so the error line shows how to download
- * that file. For any other address the line shows curl. */
+/* Refuses a web address. An address at Hugging Face names a file of a repository, so the error line shows how to
+ * download that file. For any other address, the line shows a curl command. */
 static fr_status refuse_address(const char *text) {
     static const char host[] = "https://huggingface.co/";
     char org[FR_NAME_PART], model[FR_NAME_PART], file[2 * FR_NAME_PART];
@@ -85,7 +87,8 @@ static fr_status refuse_address(const char *text) {
     return fr_fail(FR_INPUT, "%s: forerun downloads nothing: run curl -LO %s, then give -m FILE", text, text);
 }
 
-/* Searches for a name that differs only in case or lacks its ORG, after no store had the exact name. */
+/* Searches for a name that differs from `text` only in upper and lower case, or that has an ORG which `text` lacks. It
+ * is called after no store had the exact name. */
 static fr_status search_near(const char *text, const char *const *environment, const fr_stores *stores,
                              fr_found_files *found) {
     fr_near_name near;

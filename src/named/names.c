@@ -36,10 +36,10 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A folder: `inside` is its path below `root`, "" for the root itself. */
+/* A folder that is being read. inside: its path relative to `root`, "" for `root` itself. */
 typedef struct place {
     const char *root, *inside;
-    size_t depth; /* how many levels of folders below this folder are read */
+    size_t depth; /* number of levels of folders that are read below this folder */
     bool folders; /* folders are listed, not files */
 } place;
 

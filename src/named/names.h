@@ -1,7 +1,7 @@
 /* Lists the names in a folder.
  *
- * In: a folder that other programs write to. Out: its files or folders by their paths inside it, sorted; anything that
- * can't be read is skipped. */
+ * In: a folder to which other programs write. Out: the sorted paths, relative to the folder, of its files or of its
+ * folders. Anything that can't be read is skipped. */
 #ifndef FR_SRC_NAMED_NAMES_H
 #define FR_SRC_NAMED_NAMES_H
 

@@ -19,19 +19,19 @@ static bool is_same(const char *name, size_t length, const comparison *c) {
     return length == c->length && strncasecmp(name, c->text, length) == 0;
 }
 
-/* Adds a name. exact: the store has the file or tag that was asked for. Names that are exact replace all that are
- * not. */
+/* Adds a name. exact: true if the store has the requested file or tag. If there are exact names, only these are
+ * kept. */
 static void add(fr_near_name *near, const char *name, bool exact) {
     if (near->exact && !exact) return;
     if (exact && !near->exact) *near = (fr_near_name){.exact = true};
-    if (near->count && strstr(near->names, name)) return; /* another file of the model has added the name */
+    if (near->count && strstr(near->names, name)) return; /* another file of the model has already added this name */
     size_t length = strlen(near->names);
     if (near->count++ == 0) snprintf(near->name, sizeof near->name, "%s", name);
     snprintf(near->names + length, sizeof near->names - length, "%s%s", length ? ", " : "", name);
 }
 
-/* Compares a listed model with the text (an fr_found_fn). A name that matches is kept in the store's spelling, with
- * the file or tag of the text. */
+/* Compares a listed model with the text (an fr_found_fn). A matching name is kept as the store writes it, with the file
+ * or tag of the text. */
 static bool compare(void *context, const fr_found *found) {
     const comparison *c = context;
     bool ollama = strncmp(found->name, OLLAMA, strlen(OLLAMA)) == 0;

@@ -24,8 +24,8 @@
 
 enum { DIGEST = 64 };
 
-/* Makes the path of a layer's blob, which the caller frees. A digest in any other form is refused, because it could
- * lead to a file outside of the folder. */
+/* Makes the path of a layer's blob; the caller frees it. A digest in another form than sha256:DIGITS is refused,
+ * because it could lead to a file outside of the folder. */
 static fr_status blob_of(const char *folder, const char *where, const json_t *layer, char **path) {
     const char *digest = json_string_value(json_object_get(layer, "digest"));
     *path = NULL;
@@ -62,7 +62,7 @@ static fr_status take_layer(const char *folder, const char *where, const json_t 
     return check_blob(*place, layer);
 }
 
-/* Finds the model's and the vision tower's files among a manifest's layers. */
+/* Finds the files of the model and of its vision tower among a manifest's layers. */
 static fr_status read_layers(const char *folder, const char *where, const json_t *manifest, fr_found_files *found) {
     const json_t *layers = json_object_get(manifest, "layers");
     size_t count = json_array_size(layers);
@@ -98,7 +98,7 @@ fr_status fr_ollama_find(const char *folder, const fr_model_name *name, fr_found
 
 /* ---------------------------------------------------------------------------------------------------------- listing */
 
-/* Reads HOST/NAMESPACE/NAME/TAG in a manifest's path. */
+/* Reads HOST/NAMESPACE/NAME/TAG from a manifest's path. */
 static bool read_name(const char *inside, fr_model_name *name) {
     char *parts[] = {name->host, name->org, name->model, name->which};
     *name = (fr_model_name){.ollama = true};

@@ -23,7 +23,7 @@ static size_t find_file(const fr_names *names, const char *file) {
     return SIZE_MAX;
 }
 
-/* Finds the first model of a type; type NULL: of any type. */
+/* Finds the first model of a type. If `type` is NULL, finds the first model of any type. */
 static size_t find_type(const fr_names *names, const char *type) {
     for (size_t i = 0; i < names->count; i++)
         if (fr_gguf_name_of_model(names->items[i]) && (!type || fr_gguf_name_has(names->items[i], type, strlen(type))))
@@ -39,7 +39,7 @@ size_t fr_repository_choose(const fr_names *names, const char *which) {
     return found;
 }
 
-/* Reads a type at the end of a file's name: the word after the last hyphen or dot. */
+/* Reads the type at the end of a file's name. It is the word after the last hyphen or dot. */
 static bool take_type(const char *name, char *type, size_t size) {
     fr_shard_name shard = fr_shard_name_of(name);
     size_t end = shard.count > 1 ? shard.stem : strlen(name) - strlen(".gguf"), begin = end;
@@ -77,7 +77,7 @@ static bool is_published(const fr_names *names) {
     return weights && find_file(names, "config.json") != SIZE_MAX;
 }
 
-/* True for a file of weights. read: count only the kinds of files that forerun reads. */
+/* Returns true for a file of weights. read: count only the kinds of files that forerun reads. */
 static bool is_weights(const char *name, bool read) {
     static const char *const endings[] = {".safetensors", ".bin", ".pth"};
     size_t length = strlen(name);

@@ -1,4 +1,4 @@
-/* Finds the folders of other programs by the environment (stores.h).
+/* Finds the folders of other programs from environment variables (stores.h).
  *
  * HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME and XDG_CACHE_HOME are read as huggingface_hub reads them. LLAMA_CACHE
  * is read as llama.cpp reads it: newer versions use Hugging Face's layout in that folder, and Hugging Face's cache if
@@ -23,7 +23,7 @@ static const char *look_up(const char *const *environment, const char *variable)
     return NULL;
 }
 
-/* Adds the folder base/rest, if there is a base; "~/" is the user's folder. */
+/* Adds the folder base/rest, if `base` is given. "~/" in it means the user's home folder. */
 static fr_status add(fr_stores *stores, fr_store_kind kind, const char *const *environment, const char *base,
                      const char *rest) {
     const char *home = look_up(environment, "HOME");
@@ -37,7 +37,7 @@ static fr_status add(fr_stores *stores, fr_store_kind kind, const char *const *e
     return FR_OK;
 }
 
-/* Adds Hugging Face's cache. Several variables may name it; the first one that is set decides. */
+/* Adds Hugging Face's cache. Several variables may name it; the first of them that is set decides. */
 static fr_status add_hub(fr_stores *stores, const char *const *environment) {
     static const struct {
         const char *variable, *rest;

@@ -1,7 +1,8 @@
 /* Finds the folders in which other programs keep models that they have downloaded.
  *
- * In: an environment. Out: the folders that Hugging Face's programs, llama.cpp, LM Studio and ollama would use with
- * it; for each kind, functions that find a model there and list all models. Nothing is written or downloaded. */
+ * In: an environment. Out: the folders that Hugging Face's programs, llama.cpp, LM Studio and ollama would use in that
+ * environment. For each kind of folder, there are functions that find a model in it and list all its models. Nothing is
+ * written or downloaded. */
 #ifndef FR_SRC_NAMED_STORES_H
 #define FR_SRC_NAMED_STORES_H
 
@@ -19,19 +20,19 @@ typedef struct fr_stores {
     size_t count;
 } fr_stores;
 
-/* Finds the folders. environment: NAME=VALUE texts, with a NULL after the last one; NULL: none. */
+/* Finds the folders. environment: texts NAME=VALUE, with a NULL after the last one; NULL: there are none. */
 fr_status fr_stores_open(const char *const *environment, fr_stores *stores);
 void fr_stores_close(fr_stores *stores);
 
-/* The paths of a model that was found and of its vision tower, malloc'd. If `path` is NULL, no model has the name;
- * `others` may then list the models of the repository, "a.gguf, b.gguf". */
+/* The paths, which the caller frees, of a model that was found and of its vision tower. If `path` is NULL, no model has
+ * the name; `others` may then list the models of the repository, as in "a.gguf, b.gguf". */
 typedef struct fr_found_files {
     char *path, *tower, *others;
 } fr_found_files;
 
 void fr_found_files_free(fr_found_files *found);
 
-/* The function `told` receives each model of a store with `context`; it ends the list by returning false. */
+/* The function `told` receives each model of a store, and `context`. It ends the list by returning false. */
 typedef struct fr_found_told {
     fr_found_fn *told;
     void *context;

@@ -243,7 +243,7 @@ typedef struct fr_jinja_loop {
     fr_jinja_frame *outer; /* the frame around the loop */
     fr_jinja_value sequence;
     fr_jinja_cursor cursor;
-    /* if a sequence has no length and its length was asked for: a list of its remaining items; else NULL */
+    /* NULL, or a list of the remaining items, if a sequence has no length and its length was asked for */
     const fr_jinja_list *rest;
     size_t rest_at;
     size_t index, length, depth;

@@ -58,7 +58,7 @@ static void assign(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinj
 
 /* ------------------------------------------------------------------------------------------------------------ loops */
 
-/* Gives the next item of the sequence, without checking the loop's `if`. */
+/* Gives the next item of the sequence. Does not check the loop's `if`. */
 static bool next_item(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_value *item) {
     if (!loop->rest) return fr_jinja_cursor_next(render, &loop->cursor, item);
     if (loop->rest_at >= loop->rest->count || !fr_jinja_render_step(render, 0)) return false;
@@ -66,7 +66,7 @@ static bool next_item(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_val
     return true;
 }
 
-/* Gives the next item for which the loop's `if` holds. */
+/* Gives the next item of the sequence for which the loop's `if` holds. */
 static bool next_passing(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_value *item) {
     const fr_jinja_for_node *node = loop->node;
     while (next_item(render, loop, item)) {
@@ -93,7 +93,7 @@ static bool advance(fr_jinja_render *render, fr_jinja_loop *loop) {
     return any && !fr_jinja_render_failed(render);
 }
 
-/* Gives the length of a loop. If the sequence has no length, its remaining items are collected first. */
+/* Gives the length of a loop. If the sequence has no length, first collects its remaining items. */
 static size_t loop_length(fr_jinja_render *render, fr_jinja_loop *loop) {
     if (loop->length_known) return loop->length;
     loop->length_known = true;
@@ -157,8 +157,8 @@ fr_jinja_value fr_jinja_loop_attribute(fr_jinja_render *render, fr_jinja_loop *l
     return fr_jinja_missing();
 }
 
-/* Runs the iterations of a loop. As in Jinja, the `else` runs if no iteration was completed; one that ended by break
- * or continue is not completed. */
+/* Runs the iterations of a loop. As in Jinja, `else` runs if no iteration was completed. An iteration that ended by
+ * break or continue does not count as completed. */
 static fr_jinja_flow run_turns(fr_jinja_render *render, fr_jinja_loop *loop) {
     const fr_jinja_for_node *node = loop->node;
     bool completed = false;
@@ -227,8 +227,8 @@ static fr_jinja_flow run_set(fr_jinja_render *render, fr_jinja_frame *frame, con
     return FR_FLOW_ON;
 }
 
-/* Runs a set or filter block: its text becomes a value, or is printed. A break or continue within the block drops the
- * text. */
+/* Runs a set or filter block. Its text becomes a value (set), or is printed (filter). A break or continue within the
+ * block discards the text. */
 static fr_jinja_flow run_block(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     size_t begin = fr_jinja_text_begin(render);
     fr_jinja_enter_scope(render, frame, &node->block.scope);

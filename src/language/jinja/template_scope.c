@@ -1,20 +1,21 @@
-/* Resolves names to places by Jinja's scoping rules.
+/* Finds the place of each name's variable by Jinja's scoping rules.
  *
- * In: a template's tree. Out: each name has its place, a slot in the frame of this routine or of one around it; each
- * scope has the initial values of its variables. The rules are those of Jinja's compiler: bodies of loops, blocks and
- * macros are scopes, an `if` is not. A variable that is set anywhere in a scope belongs to that scope. If an outer
- * variable has the same name, the scope's variable begins with the outer value. Otherwise the scope's variable begins
- * with the context's value if it is read first or set in an `if`, and as undefined if it is set first. */
+ * In: a template's tree. Out: each name has a place, which is a slot in the frame of this routine or of a routine that
+ * contains it. Each scope knows the initial values of its variables. The rules are those of Jinja's compiler. The body
+ * of a loop, a block or a macro is a scope; an `if` is not. A variable that is set anywhere in a scope belongs to that
+ * scope. If an outer variable has the same name, the scope's variable begins with the outer value. If there is no outer
+ * variable, and the scope's variable is read first or is set in an `if`, it begins with the context's value. If it is
+ * set first, it begins as undefined. */
 #include "base/error.h"
 #include "src/language/jinja/template_walk.h"
 
 typedef struct fr_jinja_symbol {
     fr_jinja_name *name;
     struct scope *scope;
-    struct fr_jinja_symbol *shadowed; /* symbol of the same name in the scope around this one */
+    struct fr_jinja_symbol *shadowed; /* symbol of the same name in the scope that contains this scope */
     struct fr_jinja_symbol *next;     /* the next symbol of the same scope */
     fr_jinja_load load;
-    bool parameter; /* a parameter, whose first value is its argument */
+    bool parameter; /* the symbol is a parameter, whose first value is its argument */
 } fr_jinja_symbol;
 
 /* The layout of a routine's frame, while the routine's scopes are resolved. */
@@ -34,8 +35,8 @@ typedef struct resolver {
     fr_status status;
     scope *scope;     /* the innermost scope */
     bool conditional; /* the current node is within an `if` of that scope */
-    unsigned loops;   /* number of for statements around the current node */
-    size_t searched;  /* number of nodes that were searched for names that bodies read */
+    unsigned loops;   /* number of for statements that contain the current node */
+    size_t searched;  /* number of nodes that were searched for names such as `loop` (find_read) */
 } resolver;
 
 static void keep(resolver *r, fr_status status) {
@@ -50,7 +51,7 @@ static void *take(resolver *r, size_t count, size_t item) {
 
 /* --------------------------------------------------------------------------------------- names that bodies may read */
 
-/* Limit on searched nodes: nested bodies are searched once for each body around them. */
+/* Limit on the searched nodes. A nested body is searched again for each body that contains it. */
 #define SEARCHED_MAX 10000000
 
 typedef struct search {
@@ -74,8 +75,8 @@ static void search_node(void *context, fr_jinja_node *node) {
     }
 }
 
-/* Searches a body for a name such as `loop` or `caller`. If the body reads the name before it stores a value under
- * that name, the loop or macro must provide the variable. NULL: the body does not read the name. */
+/* Searches a body for a name such as `loop` or `caller`. If the body reads the name before it sets a variable of that
+ * name, the loop or macro must provide the variable. NULL: the body does not read the name, or sets it first. */
 static fr_jinja_name *find_read(resolver *r, const fr_jinja_nodes *body, const char *word) {
     search s = {.resolver = r, .word = word};
     fr_jinja_visit_all(body, search_node, &s);
@@ -131,7 +132,7 @@ static void store_targets(resolver *r, fr_jinja_node *target) {
     for (size_t i = 0; i < target->items.count; i++) store_targets(r, target->items.items[i]);
 }
 
-/* Records the names that a node uses in its own scope. Names in scopes inside the node are not recorded. */
+/* Records the names that a node uses in its own scope, but not those in scopes inside the node. */
 static void analyze(void *context, fr_jinja_node *node) {
     resolver *r = context;
     bool conditional = r->conditional;
@@ -168,7 +169,7 @@ static void enter_scope(resolver *r, scope *inner, frame_layout *layout) {
     r->conditional = false;
 }
 
-/* Leaves a scope, outside of which its symbols have no meaning. result: the variables that must be loaded each time
+/* Leaves a scope; its symbols have no meaning outside of it. result: gets the variables that must be loaded each time
  * the scope is entered. */
 static void leave_scope(resolver *r, fr_jinja_scope *result) {
     scope *inner = r->scope;
@@ -224,8 +225,8 @@ static bool has_parameter(const fr_jinja_routine *routine, const char *name) {
     return false;
 }
 
-/* Returns true if the body reads the name `word` and no parameter has this name. The routine must then provide the
- * name, so the name gets a place in the routine's frame: *slot. */
+/* Returns true if the body reads the name `word` and no parameter has this name. The routine must then provide a
+ * variable of that name, so the variable gets a place in the routine's frame: *slot. */
 static bool provide(resolver *r, const fr_jinja_routine *routine, const char *word, uint32_t *slot) {
     fr_jinja_name *name = has_parameter(routine, word) ? NULL : find_read(r, &routine->body, word);
     if (name) *slot = declare_parameter(r, name);
@@ -251,8 +252,8 @@ static void resolve_routine(resolver *r, fr_jinja_routine *routine) {
     routine->slots = layout.slots;
 }
 
-/* Copies the target of a loop. The loop's test may run ahead of the body, and must not change the variables that the
- * body reads. */
+/* Copies the target of a loop for the loop's test. The test may run before the body has used the item, so it must not
+ * change the variables that the body reads. */
 static fr_jinja_node *copy_target(resolver *r, const fr_jinja_node *target) {
     fr_jinja_node *copy = take(r, 1, sizeof *copy);
     if (!copy) return NULL;
@@ -300,7 +301,7 @@ static void resolve_loop_otherwise(resolver *r, fr_jinja_for_node *loop, frame_l
     leave_scope(r, &loop->otherwise_scope);
 }
 
-/* Refuses a variable named loop, which may not be set anywhere within a loop. */
+/* Refuses a target named loop, because no variable of that name may be set within a loop. */
 static void refuse_loop(resolver *r, const fr_jinja_node *target) {
     bool tuple = target->kind == FR_NODE_TUPLE;
     if (target->kind == FR_NODE_NAME && fr_jinja_string_is(&target->variable.name->string, "loop"))

@@ -1,17 +1,17 @@
-/* Sorts as Python's sorted() does: equal items keep their order, and comparisons may fail. */
+/* Sorts as Python's sorted() does: equal items keep their order. Comparisons may fail. */
 #include "src/language/jinja/template_render.h"
 
 typedef struct sorting {
     fr_jinja_render *render;
     const fr_jinja_value *keys;
-    bool descending; /* equal items keep their order, too */
+    bool descending; /* sort from the largest to the smallest; equal items still keep their order */
 } sorting;
 
 static bool comes_before(const sorting *s, size_t a, size_t b) {
     return fr_jinja_compare(s->render, s->keys[a], s->keys[b]) == (s->descending ? 1 : -1);
 }
 
-/* Merges two neighbouring runs of `from` into one of `to`. */
+/* Merges two neighbouring runs of `from` into one run of `to`. */
 static void merge(const sorting *s, const size_t *from, size_t *to, size_t begin, size_t middle, size_t end) {
     size_t left = begin, right = middle;
     for (size_t i = begin; i < end; i++) {

@@ -3,8 +3,8 @@
 
 #include <utf8proc.h>
 
-/* Looking up a character's properties takes about as much time as copying this many bytes, so it costs as many
- * steps. */
+/* The number of bytes whose copying takes as long as looking up a character's properties. So a lookup costs as many
+ * steps as these bytes. */
 #define PROPERTY_BYTES 8
 
 /* A walk over the characters of a text. */
@@ -27,7 +27,7 @@ static const fr_jinja_string *end_like(fr_jinja_render *render, const fr_jinja_s
 
 /* ------------------------------------------------------------------------------------------------------------- case */
 
-/* True for apostrophes, dots and marks, which do not end a word. */
+/* Returns true for apostrophes, dots and marks, which do not end a word. */
 static bool is_ignorable(int32_t codepoint) {
     switch (utf8proc_category(codepoint)) {
     case UTF8PROC_CATEGORY_MN:
@@ -48,7 +48,7 @@ static bool is_cased(int32_t codepoint) {
     return fr_jinja_is_upper(codepoint) || fr_jinja_is_lower(codepoint) || fr_jinja_is_titlecase(codepoint);
 }
 
-/* Gives the lower case of a sigma. At the end of a word it is another letter than elsewhere. */
+/* Gives the lower case of the Greek letter sigma. At the end of a word it is another letter than elsewhere. */
 static int32_t lower_sigma(const walk *w, bool behind_letter) {
     walk ahead = *w;
     while (next_character(&ahead))
@@ -64,7 +64,7 @@ static void put_in_case(fr_jinja_render *render, const walk *w, fr_jinja_case to
     for (size_t i = 0; i < count; i++) fr_jinja_put_character(render, changed[i], foreign);
 }
 
-/* Converts a string of ASCII, which most are, all at once. */
+/* Converts a string of ASCII characters all at once. Most strings have only such characters. */
 static bool put_ascii_in_case(fr_jinja_render *render, const fr_jinja_string *string, fr_jinja_case to) {
     if (!string->ascii) return false;
     size_t begin = render->length;
@@ -95,7 +95,7 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
 }
 
 /* Writes the first character in title case and the others in lower case. behind_letter: a letter came before. A sigma
- * after a letter may be the last letter of its word, and a sigma has a form of its own there. */
+ * that follows a letter may end its word, and the lower-case sigma at the end of a word is another letter. */
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string) {
     size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;
@@ -144,7 +144,7 @@ static size_t begin_without(fr_jinja_render *render, const fr_jinja_string *stri
     return w.begin;
 }
 
-/* Gives the offset after the last character that is not one of `characters`. */
+/* Gives the offset after the last character that is not in `characters`. */
 static size_t end_without(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *characters) {
     size_t end = 0;
     for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);)
@@ -186,7 +186,8 @@ size_t fr_jinja_string_find_last(fr_jinja_render *render, const fr_jinja_string 
     return SIZE_MAX;
 }
 
-/* Writes a string with the text `with` before each of its characters and at its end, but at most `count` times. */
+/* Writes a string with the text `with` before each of its characters and at its end. Writes `with` at most `count`
+ * times. */
 static void put_between(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *with,
                         int64_t count) {
     walk w = {.string = string};

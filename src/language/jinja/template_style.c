@@ -20,7 +20,7 @@ static void put_fill(fr_jinja_render *render, const fr_jinja_style *s, int64_t t
     fr_jinja_put_times(render, fr_jinja_string_new(render, s->fill, s->fill_length, s->foreign), times);
 }
 
-/* Counts the digits before the point if they are to be grouped, and gives the size of a group; 0: they are not
+/* If the digits before the point shall be grouped, counts these digits and gives the size of a group. 0: they are not
  * grouped. */
 static size_t grouped_digits(const fr_jinja_style *s, const char *digits, size_t *size) {
     bool decimal = !s->type || !strchr("xXob", s->type);
@@ -64,7 +64,7 @@ static void print_binary(uint64_t magnitude, char *digits) {
     *digits = 0;
 }
 
-/* Writes the digits of an integer, at least as many as the precision. */
+/* Writes an integer with at least as many digits as the precision demands. */
 static void print_int(const fr_jinja_style *s, int64_t integer, numeral *n) {
     uint64_t magnitude = integer < 0 ? -(uint64_t)integer : (uint64_t)integer;
     int precision = s->precision > 0 ? (int)s->precision : 1;
@@ -113,7 +113,7 @@ void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, i
     put_number(render, s, &n, foreign);
 }
 
-/* Writes a wide integer, in decimal only. */
+/* Writes a wide integer (one beyond 64 bits). It can be written only in decimal. */
 void fr_put_styled_wide(fr_jinja_render *render, const fr_jinja_style *s, fr_jinja_value wide) {
     numeral n = {.prefix = "", .negative = fr_wide_is_negative(wide)};
     size_t length = wide.string->length - n.negative;

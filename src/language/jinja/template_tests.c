@@ -1,4 +1,4 @@
-/* Implements the tests, which stand after "is". */
+/* Implements the tests, which are written after "is". */
 #include "src/language/jinja/template_strings.h"
 
 static fr_jinja_value is_kind(const fr_jinja_value *arguments, fr_jinja_kind kind) {
@@ -65,8 +65,8 @@ static fr_jinja_value test_iterable(fr_jinja_render *render, const fr_jinja_valu
     return fr_jinja_of_truth(fr_jinja_is_iterable(arguments[0]));
 }
 
-/* True for values that have a length and whose items have indices or keys. An undefined value counts as such a value,
- * too. */
+/* Returns true for values that have a length and whose items have indices or keys. An undefined value counts as such a
+ * value, too. */
 static fr_jinja_value test_sequence(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
     bool view = arguments[0].kind == FR_KIND_VIEW || arguments[0].kind == FR_KIND_LOOP;
@@ -99,7 +99,7 @@ static fr_jinja_value test_upper(fr_jinja_render *render, const fr_jinja_value *
     return fr_jinja_of_truth(fr_jinja_string_is_upper(render, fr_jinja_str(render, arguments[0])));
 }
 
-/* True if dividing the value by the divisor leaves this remainder. */
+/* Returns true if dividing the value by the divisor leaves this remainder. */
 static fr_jinja_value leaves(fr_jinja_render *render, fr_jinja_value value, fr_jinja_value divisor, int64_t remainder) {
     fr_jinja_value left = fr_jinja_arithmetic(render, FR_OPERATOR_REMAINDER, value, divisor);
     return fr_jinja_of_truth(!fr_jinja_render_failed(render) &&
@@ -118,7 +118,8 @@ static fr_jinja_value test_divisibleby(fr_jinja_render *render, const fr_jinja_v
     return leaves(render, arguments[0], arguments[1], 0);
 }
 
-/* True if both arguments are the same object. Two constants or texts of one kind are the same if they are equal. */
+/* Returns true if both arguments are the same object. Two constants, or two texts, count as the same object if they
+ * have the same kind and are equal. */
 static fr_jinja_value test_sameas(fr_jinja_render *render, const fr_jinja_value *arguments) {
     fr_jinja_value a = arguments[0], b = arguments[1];
     bool same = a.kind == b.kind;
@@ -168,7 +169,7 @@ static fr_jinja_value test_test(fr_jinja_render *render, const fr_jinja_value *a
     return is_named(&fr_template_tests, arguments[0]);
 }
 
-/* The names are in ascending order, because a bisection finds them. */
+/* The names are in ascending order, because a binary search finds them. */
 static const fr_jinja_function rows[] = {
     {"!=", test_unequal, 2, false, {"a", "b"}},
     {"<", test_less, 2, false, {"a", "b"}},

@@ -1,4 +1,4 @@
-/* Handles characters and stretches of text (template_text.h). */
+/* Handles characters and parts of texts (template_text.h). */
 #include "src/language/jinja/template_text.h"
 
 #include <float.h>
@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-#define SURROGATE_OF_BYTE 0xDC00 /* the surrogate that stands for a byte is the sum of this number and the byte */
+#define SURROGATE_OF_BYTE 0xDC00 /* the sum of this number and a byte is the surrogate in place of that byte */
 
 size_t fr_jinja_decode(const char *bytes, size_t length, int32_t *codepoint) {
     if ((signed char)*bytes >= 0) {
@@ -105,8 +105,8 @@ size_t fr_jinja_space_suffix(const char *bytes, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- searching */
 
-/* Searches in windows that grow, so that no call reads much further than its match. A sanitizer's memmem would read
- * everything each time. */
+/* Searches in windows that grow, so that no call reads much further than its match. (The memmem of a sanitizer would
+ * read everything each time.) */
 size_t fr_jinja_find(const char *bytes, size_t length, const char *needle, size_t needle_length) {
     size_t at = 0, window = needle_length < 64 ? 256 : 4 * needle_length;
     while (needle_length <= length - at) {
@@ -131,7 +131,7 @@ bool fr_jinja_is_decimal(int32_t codepoint) {
     return utf8proc_category(codepoint) == UTF8PROC_CATEGORY_ND;
 }
 
-/* True also for digits that are not decimals: superscripts, subscripts and digits in circles. */
+/* Returns true for decimal digits and for other digits: superscripts, subscripts and digits in circles. */
 bool fr_jinja_is_digit(int32_t codepoint) {
     static const int32_t ranges[][2] = {{0xB2, 0xB3},     {0xB9, 0xB9},     {0x1369, 0x1371}, {0x19DA, 0x19DA},
                                         {0x2070, 0x2070}, {0x2074, 0x2079}, {0x2080, 0x2089}, {0x2460, 0x2468},
@@ -177,8 +177,8 @@ bool fr_jinja_is_printable(int32_t codepoint) {
 
 #define REAL_TEXT_MAX 400 /* limit on the bytes of a number's text */
 
-/* Converts Python's spelling of a number to JSON's, which has digits before and after the point, no leading zeros and
- * no plus. Gives the length of the text; 0: it is not a number. */
+/* Converts a number as Python writes it to a number as JSON writes it, which has digits before and after the point, no
+ * leading zeros and no plus. Gives the length of the text; 0: the text is not a number. */
 static size_t as_json(const char *bytes, size_t length, char text[REAL_TEXT_MAX]) {
     size_t at = 0, to = 0, digits = 0;
     if (length == 0 || length > REAL_TEXT_MAX - 8) return 0;
@@ -206,12 +206,12 @@ bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
     return read;
 }
 
-/* Finds the fewest digits that read back as the same number, and the exponent: the number is 0.d1d2d3... *
+/* Finds the fewest digits that read back as the same number, and the exponent `point`: the number is 0.d1d2d3... *
  * 10^point. */
 static void shortest_digits(double real, char digits[24], int *point) {
     char text[40];
-    /* If 15 digits read back as the number, they are its shortest spelling once the zeros at their end are dropped.
-     * Only numbers below DBL_MIN may have a shorter one. */
+    /* If 15 digits read back as the number, they are its shortest form once the zeros at their end are dropped. Only
+     * numbers below DBL_MIN may have a shorter form. */
     int fewest = fabs(real) < DBL_MIN ? 0 : 14;
     for (int precision = fewest; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, real);

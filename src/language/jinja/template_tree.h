@@ -8,7 +8,7 @@
 
 typedef struct fr_template fr_template;
 
-/* Limit on nested blocks and expressions. A chain such as a + b + c nests too: (a + b) + c. */
+/* Limit on nested blocks and expressions. A chain such as a + b + c is nested, too: (a + b) + c. */
 #define FR_TEMPLATE_NESTING_MAX 200
 
 typedef enum fr_jinja_node_kind {
@@ -73,14 +73,15 @@ typedef struct fr_jinja_nodes {
     size_t count, capacity;
 } fr_jinja_nodes;
 
-/* An identifier. There is one of these for all its occurrences in a template. */
+/* An identifier. All its occurrences in a template have the same fr_jinja_name. */
 typedef struct fr_jinja_name {
     fr_jinja_string string;
     struct fr_jinja_name *next;     /* the next name with the same hash */
-    struct fr_jinja_symbol *symbol; /* while scopes are resolved: what the name means at present */
+    struct fr_jinja_symbol *symbol; /* used while scopes are resolved: the variable that the name denotes at present */
 } fr_jinja_name;
 
-/* The place of a variable: slot number `slot` in the frame of the routine that is `hops` routines further out. */
+/* The place of a variable. It is slot number `slot` in a frame: this routine's frame if hops is 0, the frame of the
+ * routine that contains it if hops is 1, and so on. */
 typedef struct fr_jinja_place {
     uint32_t hops, slot;
 } fr_jinja_place;
@@ -107,8 +108,8 @@ typedef struct fr_jinja_call_nodes {
     fr_jinja_node *star, *star_star;
 } fr_jinja_call_nodes;
 
-/* A body with a frame of its own: that of a macro, a call block, a recursive loop, or the template itself. Its
- * variables, including those of scopes inside it, have slots in that frame. */
+/* A body with a frame of its own: the body of a macro, of a call block, of a recursive loop, or of the template itself.
+ * Its variables have slots in that frame; so have the variables of the scopes inside it. */
 typedef struct fr_jinja_routine {
     const fr_jinja_string *name;
     fr_jinja_node **parameters; /* nodes of names */
@@ -129,11 +130,12 @@ typedef struct fr_jinja_if_branch {
 
 typedef struct fr_jinja_for_node {
     fr_jinja_node *target, *sequence, *test;
-    fr_jinja_node *test_target; /* a copy of `target`, whose names belong to test_scope, because the test runs in a
-                                 * scope of its own */
+    /* a copy of `target`, whose names belong to test_scope, because the test runs in a scope of its own */
+    fr_jinja_node *test_target;
     fr_jinja_nodes body, otherwise;
     fr_jinja_scope scope, test_scope, otherwise_scope;
-    fr_jinja_routine *recursive; /* the routine whose frame the scopes use; NULL: the loop is not recursive */
+    /* the routine in whose frame the scopes' variables are; NULL: the loop is not recursive */
+    fr_jinja_routine *recursive;
     bool has_loop;
     uint32_t loop_slot;
 } fr_jinja_for_node;
@@ -141,14 +143,14 @@ typedef struct fr_jinja_for_node {
 struct fr_jinja_node {
     uint8_t kind;     /* fr_jinja_node_kind */
     uint8_t operator; /* fr_jinja_operator; only of FR_NODE_BINARY */
-    uint16_t nesting; /* number of levels of nodes, counted from this one down */
+    uint16_t nesting; /* number of levels of nodes, from this node down to the deepest one */
     uint32_t line;
     union {
         fr_jinja_value constant;
         struct {
             fr_jinja_name *name;
             fr_jinja_place place;
-            bool stored; /* the node is a target or a parameter, so a value is stored in it */
+            bool stored; /* the node is a target or a parameter: a value is stored in it */
         } variable;
         struct {
             fr_jinja_node *left, *right;
@@ -178,7 +180,7 @@ struct fr_jinja_node {
             fr_jinja_call_nodes *arguments;
         } call;
         struct {                    /* filters and tests */
-            fr_jinja_node *subject; /* NULL in a filter block: the subject is the body's text */
+            fr_jinja_node *subject; /* NULL in a filter block, where the subject is the body's text */
             const fr_jinja_string *name;
             const struct fr_jinja_function *function; /* NULL: no filter or test has that name */
             fr_jinja_call_nodes *arguments;
@@ -202,8 +204,9 @@ struct fr_jinja_node {
             fr_jinja_scope scope;
         } block;
         struct {
-            fr_jinja_node *target; /* the macro's name, NULL in a call block */
-            fr_jinja_node *call;   /* the call in a call block; NULL in a generation block, which has none */
+            fr_jinja_node *target; /* the macro's name; NULL in a call block */
+            /* the call of a call block; NULL in a generation block, which has no call */
+            fr_jinja_node *call;
             fr_jinja_routine *routine;
         } macro;
         struct {
@@ -221,16 +224,17 @@ struct fr_template {
     fr_jinja_routine routine;
 };
 
-/* Parse and resolve a template that has its source, name and memory. */
+/* Parse the source of a template, and then find the places of its names. The template must have its source, name and
+ * memory. */
 fr_status fr_template_parse(fr_template *template);
 fr_status fr_template_resolve(fr_template *template);
 
-/* Fails with FR_INPUT and the line "NAME:LINE: REASON", because the template's text can't be used. */
+/* Fails with FR_INPUT and the line "NAME:LINE: REASON". It is called if the template's text can't be used. */
 fr_status fr_template_fail(const fr_template *template, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fails because the memory of the template or of a render refused a piece: its limit was reached, or the system had
- * none. */
+/* Fails because the memory of the template or of a render refused a piece. Either the limit was reached, or the system
+ * had no memory. */
 fr_status fr_template_fail_memory(const fr_template *template, uint32_t line, const fr_jinja_bump *memory);
 
 #endif

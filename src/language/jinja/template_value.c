@@ -32,7 +32,7 @@ const char *fr_jinja_kind_name(uint8_t kind) {
     return kind < FR_KIND_COUNT ? names[kind] : "unknown";
 }
 
-/* True if an undefined value has a string, which is the name of the missing value. */
+/* Returns true if an undefined value has a string, which is then the name of the missing value. */
 static bool has_name(uint8_t reason) {
     return reason == FR_REASON_NAME || reason == FR_REASON_ATTRIBUTE || reason == FR_REASON_PARAMETER ||
            reason == FR_REASON_UNSAFE;
@@ -120,7 +120,7 @@ static int order_reals(double a, double b) {
     return a < b ? BELOW : a > b ? ABOVE : a == b ? SAME : UNORDERED;
 }
 
-/* Compares exactly, also if the integer has more digits than a double. */
+/* Compares exactly, even if the integer has more digits than a double can hold. */
 static int order_int_and_real(int64_t a, double b) {
     if (isnan(b)) return UNORDERED;
     if (b >= 0x1p63) return BELOW;
@@ -195,7 +195,7 @@ bool fr_jinja_equal(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b)
 
 /* ------------------------------------------------------------------------------------------------------------ order */
 
-/* Orders strings by code points, which in UTF-8 is the order of their bytes. */
+/* Orders strings by their code points. In UTF-8 that is the order of their bytes. */
 static int order_strings(fr_jinja_render *render, const fr_jinja_string *a, const fr_jinja_string *b) {
     size_t shorter = a->length < b->length ? a->length : b->length;
     if (!fr_jinja_render_step(render, shorter)) return SAME;

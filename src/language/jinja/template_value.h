@@ -1,13 +1,13 @@
-/* Defines the values that templates compute with: Python's values, as far as Jinja shows them, each marked as trusted
- * or foreign.
+/* Defines the values with which templates compute. They are Python's values, as far as Jinja shows them, and each is
+ * marked as trusted or foreign.
  *
- * A value is 16 bytes and passed by value. The memory that it points to belongs to a render, or, for constants, to a
- * template. That memory is never changed, except in namespaces, loops, cyclers, joiners and iterators, which have a
- * state.
+ * A value has 16 bytes and is passed by value. The memory to which it points belongs to a render; that of a constant
+ * belongs to a template. This memory never changes, except in namespaces, loops, cyclers, joiners and iterators, which
+ * have a state.
  *
- * Foreign means that a value came from messages, tools or variables; trusted, that the template wrote it. A string is
- * marked byte by byte, other values as a whole. Text made of foreign and trusted parts keeps the marks of both; any
- * other value made of both is foreign. */
+ * Foreign means that a value came from messages, tools or variables. Trusted means that the template itself wrote it.
+ * Each byte of a string has its own mark; any other value has one mark. A text that is made of foreign and trusted
+ * parts keeps the marks of its parts. Any other value that is made of both is foreign. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_VALUE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_VALUE_H
 
@@ -16,12 +16,12 @@
 #include "forerun.h"
 
 typedef enum fr_jinja_kind {
-    FR_KIND_MISSING, /* no value: an argument that wasn't given, or a variable that is not set yet */
+    FR_KIND_MISSING, /* no value: an argument that was not given, or a variable that is not set yet */
     FR_KIND_UNDEFINED,
     FR_KIND_NONE,
     FR_KIND_BOOL,
     FR_KIND_INT,
-    FR_KIND_WIDE, /* an integer beyond 64 bits, kept as its digits */
+    FR_KIND_WIDE, /* an integer beyond 64 bits, stored as its digits */
     FR_KIND_FLOAT,
     FR_KIND_STRING,
     FR_KIND_LIST,
@@ -47,33 +47,35 @@ typedef enum fr_jinja_reason {
     FR_REASON_ELEMENT,   /* list object has no element 7 */
     FR_REASON_PARAMETER, /* parameter 'x' was not provided */
     FR_REASON_CONDITION, /* an `if` without else in line `integer` of the template */
-    FR_REASON_EMPTY,     /* an item of an empty list: the first, last, smallest or next one */
+    FR_REASON_EMPTY,     /* an item of an empty list: its first, last, smallest or next item */
     FR_REASON_CALLER,    /* `caller` in a macro that was not called by a call block */
-    FR_REASON_UNSAFE     /* a method that would change its object, which templates may not call */
+    FR_REASON_UNSAFE     /* a method that would change its object; templates may not call such methods */
 } fr_jinja_reason;
 
-/* A string, normally UTF-8, without a NUL at its end. It may have any bytes: one that belongs to no character counts
- * as a character. */
+/* A string, normally UTF-8, without a NUL at its end. It may have any bytes. A byte that belongs to no UTF-8 character
+ * counts as a character. */
 typedef struct fr_jinja_string {
     const char *bytes;
     size_t length;
-    const uint8_t *marks; /* [length] 1 for a foreign byte, which the template did not write itself; NULL: all bytes are
-                           * as `foreign` says */
-    bool foreign;         /* without `marks`: all bytes are foreign; with `marks`: at least one byte is */
+    /* [length] 1 for a foreign byte, which the template did not write itself; NULL: `foreign` holds for all bytes */
+    const uint8_t *marks;
+    /* if `marks` is NULL: all bytes are foreign; otherwise: at least one byte is foreign */
+    bool foreign;
     bool ascii;
-    bool markup; /* made by the filter `safe`; text that is joined with it is escaped */
+    bool markup; /* made by the filter `safe`; other text that is joined with it is escaped */
 } fr_jinja_string;
 
 typedef struct fr_jinja_value {
-    uint8_t kind;       /* fr_jinja_kind */
-    bool foreign;       /* not used for strings, which have marks of their own */
-    uint8_t reason, of; /* For undefined. reason: an fr_jinja_reason; of: the kind of the value that lacks the
-                         * attribute. */
+    uint8_t kind; /* fr_jinja_kind */
+    bool foreign; /* not used for strings, because each of their bytes has a mark */
+    /* for an undefined value. reason: an fr_jinja_reason; of: the kind of the value that lacks the attribute. */
+    uint8_t reason, of;
     union {
         bool truth;
         int64_t integer;
         double real;
-        /* also the name of an undefined value, and the digits of a wide integer, with a minus before them */
+        /* a string; also the name of an undefined value, and the digits of a wide integer, with a minus if it is
+         * negative */
         const fr_jinja_string *string;
         const struct fr_jinja_list *list; /* the items of a list or tuple */
         struct fr_jinja_dict *dict;
@@ -102,12 +104,13 @@ typedef struct fr_jinja_entry {
     uint64_t hash;
 } fr_jinja_entry;
 
-/* A dict, in the order of insertion. A few entries are searched one by one; a dict with more entries has a hash
- * index. */
+/* A dict, in the order in which keys were inserted. If it has few entries, they are searched one by one; otherwise it
+ * has a hash index. */
 typedef struct fr_jinja_dict {
     fr_jinja_entry *entries;
     size_t count, capacity;
-    uint32_t *index; /* [index_size], a power of two: an entry's number + 1; NULL: no index */
+    /* [index_size], a power of two: 1 + the number of an entry, 0 for an empty slot; NULL: there is no index */
+    uint32_t *index;
     size_t index_size;
 } fr_jinja_dict;
 
@@ -190,12 +193,12 @@ static inline bool fr_jinja_is_given(fr_jinja_value value) {
 /* Gives Python's name of a kind: "int", "str", ... */
 const char *fr_jinja_kind_name(uint8_t kind);
 
-/* True if any part of the value is foreign. */
+/* Returns true if any part of the value is foreign. */
 static inline bool fr_jinja_value_foreign(fr_jinja_value value) {
     return value.kind == FR_KIND_STRING ? value.string->foreign : value.foreign;
 }
 
-/* True for numbers with which templates can compute: all but wide integers. */
+/* Returns true for numbers with which templates can compute: all except wide integers. */
 static inline bool fr_jinja_is_numeric(fr_jinja_value value) {
     return value.kind == FR_KIND_INT || value.kind == FR_KIND_FLOAT || value.kind == FR_KIND_BOOL;
 }

@@ -15,7 +15,7 @@ bool fr_wide_is_negative(fr_jinja_value wide) {
     return wide.string->length > 0 && wide.string->bytes[0] == '-';
 }
 
-/* Compares two numbers with their signs: first by the number of digits, then by the digits. */
+/* Compares two numbers with signs. First compares their numbers of digits, and then the digits. */
 static int order_digits(const char *a, size_t a_length, const char *b, size_t b_length) {
     bool negative = a_length > 0 && *a == '-', other = b_length > 0 && *b == '-';
     if (negative != other) return negative ? -1 : 1;

@@ -60,7 +60,7 @@ void fr_added_tokens_close(fr_added_tokens *set) {
 
 /* --------------------------------------------------------------------------------------------------------- matching */
 
-/* Finds the first of items[low, high) whose byte at `depth` is at least `byte`. The texts of all these items are
+/* Finds the first of items[low, high) whose byte number `depth` is at least `byte`. The texts of all these items are
  * longer than `depth`, and their first `depth` bytes are equal. */
 static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, size_t depth, unsigned byte) {
     while (low < high) {
@@ -73,8 +73,9 @@ static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, 
     return low;
 }
 
-/* A search for tokens at the beginning of a text. It keeps the range of the sorted list whose tokens begin like the
- * text, and narrows it byte by byte. A token that ends at the present byte is the first of the range. */
+/* A search for tokens at the beginning of a text. It keeps the range of tokens in the sorted list that begin with the
+ * bytes read so far. Each further byte makes that range smaller. If a token ends at the present byte, it is the first
+ * of the range. */
 typedef struct prefix_search {
     const fr_added_tokens *set;
     const unsigned char *text;
@@ -85,7 +86,7 @@ static prefix_search begin_search(const fr_added_tokens *set, const unsigned cha
     return (prefix_search){set, text, length, 0, set->first[text[0]], set->first[text[0] + 1]};
 }
 
-/* Gives the next token, which is longer than the token before; NULL: there is none. */
+/* Gives the next token of the search, which is longer than the token before; NULL: there is none. */
 static const fr_added_token *longer(prefix_search *search) {
     const fr_added_token *items = search->set->items;
     while (search->depth < search->length) {
@@ -140,11 +141,11 @@ typedef struct claims {
     const fr_added_token *token; /* the token that was found; NULL: there are no more, and `begin` is the end of the
                                   * text */
     size_t begin;
-    bool stands; /* false: the token must be a single word but is next to a word character, so it is skipped */
+    bool stands; /* false: the token must be a single word, but a word character is next to it, so it is skipped */
     bool none;   /* there are no control tokens to find */
 } claims;
 
-/* Finds the next control token in the run. If there are no more, returns false. */
+/* Finds the next control token in the run. Returns false if there are no more. */
 static bool find_claim(claims *state) {
     const unsigned char *run = state->text + state->trust.begin;
     size_t length = state->trust.end - state->trust.begin;
@@ -172,10 +173,10 @@ static void next_claim(claims *state, size_t length) {
     state->begin = length;
 }
 
-/* Walks over the text's tokens. After a token with rstrip, the search continues at the end of the token's own text,
- * not after the white space that the token took. The reference implementation does the same. A token of white space
- * that is found within that white space is skipped. space_end stores the end of the white space, so that the walk
- * stays linear. */
+/* Walks over the text's tokens. A token with rstrip includes the white space after its text. After such a token, the
+ * search continues at the end of the token's own text, and not after that white space, as in the reference
+ * implementation. If a token is found within that white space, it is skipped. space_end stores the end of the white
+ * space, so that the walk takes linear time. */
 fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
                                fr_added_fn *stretch, void *context) {
     const unsigned char *bytes = (const unsigned char *)text;
@@ -204,7 +205,7 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
             end = space_end;
         }
         if (begin >= end)
-            continue; /* this token is white space, and an earlier token took it as the white space beside it */
+            continue; /* this token is white space that already belongs to an earlier token, so it is skipped */
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
         FR_TRY(stretch(context, text + begin, end - begin, token->id));
         done = end;

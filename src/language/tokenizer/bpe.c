@@ -20,17 +20,17 @@ typedef struct fr_bpe_merge {
 #define NO_PAIR   UINT64_MAX
 #define AFFIX_MAX 64
 
-/* A symbol: a stretch of the piece that is a token. Symbols are in the order of the text. A merge keeps the left
- * symbol and unlinks the right one. */
+/* A symbol: a part of the piece that is a token. Symbols are in the order of the text. A merge extends the left symbol
+ * and unlinks the right one. */
 typedef struct fr_bpe_symbol {
-    int32_t id;             /* the symbol's token; -1: the symbol is unlinked */
-    int32_t previous, next; /* the symbols before and after this one; -1: none */
+    int32_t id;             /* the symbol's token; -1: the symbol is unlinked (it was merged into another) */
+    int32_t previous, next; /* the symbols before and after this one; -1: there is none */
 } symbol;
 
 /* ----------------------------------------------------------------------------------------------------------- merges */
 
-/* Finds the slot of a pair, or the empty slot for it. A lookup visits at most FR_PROBES_MAX slots; NULL: no such slot
- * is among them. */
+/* Finds the slot of a pair. If the pair is missing, finds the empty slot for it. A lookup visits at most FR_PROBES_MAX
+ * slots; NULL: neither slot is among them. */
 static merge *find_slot(const fr_bpe *bpe, int32_t left, int32_t right, uint64_t *pair) {
     *pair = (uint64_t)left << 32 | (uint32_t)right;
     uint64_t hash = *pair * 0x9E3779B97F4A7C15u;
@@ -58,7 +58,7 @@ static fr_status fail_merge(const fr_tokenizer_source *source, size_t rank, cons
                    entry->left.bytes, shown(entry->right), entry->right.bytes, reason);
 }
 
-/* Adds a merge. A pair that is listed twice gets its later rank, as in the reference implementation. `both` has room
+/* Adds a merge. If a pair is listed twice, it gets the later rank, as in the reference implementation. `both` has room
  * for the merged token's text. */
 static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_source *source, size_t rank, char *both) {
     fr_text left = source->merges[rank].left, right = source->merges[rank].right;
@@ -177,8 +177,8 @@ static void add_symbol(fr_bpe_work *work, int32_t id) {
     work->symbols[at] = (symbol){id, at - 1, at + 1};
 }
 
-/* Gives the name under which the vocabulary has a symbol of a piece. In byte-level vocabularies each symbol is a byte.
- * The name of every symbol but the first has a prefix, and the name of the last symbol has a suffix. */
+/* Gives the name that the vocabulary has for a symbol of a piece. In byte-level vocabularies each symbol is a byte.
+ * Each symbol's name except the first has a prefix, and the name of the last symbol has a suffix. */
 static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, size_t at, size_t step) {
     const char *prefix = at > 0 ? bpe->inside_prefix : "", *suffix = at + step == piece.length ? bpe->end_suffix : "";
     if (!*prefix && !*suffix && !bpe->byte_level) return (fr_text){piece.bytes + at, step};
@@ -194,10 +194,10 @@ static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, 
     return (fr_text){work->written, length + behind};
 }
 
-/* Makes the first symbols of a piece. An unknown token waits until a known character or the end comes, so that
- * neighbouring unknown characters can become one token. Byte tokens do not end this wait: they come before the unknown
- * token that waits, as in the reference implementation. That happens only with a vocabulary that has some of the byte
- * tokens but not all. */
+/* Makes the first symbols of a piece. An unknown token is held back until a known character or the end comes, so that
+ * neighbouring unknown characters can become one token. Byte tokens do not end this: they are placed before the unknown
+ * token that is held back, as in the reference implementation. That happens only if the vocabulary has some byte tokens
+ * but lacks others. */
 static void start_symbols(const fr_bpe *bpe, fr_text piece, fr_bpe_work *work) {
     bool pending = false, plain = !*bpe->inside_prefix && !*bpe->end_suffix;
     work->symbol_count = 0;
@@ -235,7 +235,8 @@ static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
         fr_merge_heap_push(work->heap, &work->heap_count, (uint64_t)found->rank << 32 | (uint32_t)left);
 }
 
-/* Merges pairs in order of rank. A candidate is out of date if its symbol is unlinked or now begins another pair. */
+/* Merges pairs in order of rank. A candidate for a merge is out of date if its symbol is unlinked or now begins another
+ * pair. */
 static void merge_all(const fr_bpe *bpe, fr_bpe_work *work) {
     symbol *symbols = work->symbols;
     work->heap_count = 0;
@@ -271,11 +272,11 @@ fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count) {
     return FR_OK;
 }
 
-/* Makes room for a piece, each byte of which may become a symbol. The heap has at most 2 n candidates: it starts with
- * n - 1 pairs, and each of at most n - 1 merges removes one candidate and adds two. */
+/* Makes room for a piece of n bytes, each of which may become a symbol. The heap has at most 2 n candidates: it starts
+ * with n - 1 pairs, and there are at most n - 1 merges, each of which removes one candidate and adds two. */
 static fr_status reserve(const fr_bpe *bpe, fr_bpe_work *work, size_t length) {
     size_t prefix = strlen(bpe->inside_prefix), suffix = strlen(bpe->end_suffix);
-    length = length * (1 + prefix) + suffix; /* the bytes of prefixes and the suffix may become symbols too */
+    length = length * (1 + prefix) + suffix; /* the bytes of the prefixes and of the suffix may become symbols, too */
     if (length <= work->capacity) return FR_OK;
     if (length > INT32_MAX) return fr_fail(FR_INPUT, "a word of more than %d symbols", INT32_MAX);
     fr_bpe_work_free(work);
@@ -288,7 +289,7 @@ static fr_status reserve(const fr_bpe *bpe, fr_bpe_work *work, size_t length) {
     return FR_OK;
 }
 
-/* Finds the token that is the whole piece; -1: there is none. */
+/* Finds the token whose text is the whole piece; -1: there is none. */
 static int32_t find_whole(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work) {
     if (!bpe->byte_level) return fr_vocabulary_find_in_model(bpe->vocabulary, text, length);
     size_t written = 0;

@@ -1,9 +1,10 @@
 /* Does byte-pair encoding of one piece of text.
  *
- * In: bytes. Out: ids. Each character starts as its own token, or as the tokens <0xNN> of its bytes, or as the unknown
- * token; in byte-level vocabularies each byte starts as a token. Then the neighbouring pair with the lowest rank is
- * merged, the leftmost of equals, until no pair has a merge. The time is O(n log n): symbols are a linked list, and
- * candidate merges a heap. Sennrich et al. 2016, arXiv:1508.07909. */
+ * In: bytes. Out: ids. At the start, each character is its own token, the tokens <0xNN> of its bytes, or the unknown
+ * token. In byte-level vocabularies, each byte is a token at the start. Then the neighbouring pair whose merge has the
+ * lowest rank is merged; if several have that rank, the leftmost is merged. This is repeated until no pair has a merge.
+ * The time is O(n log n), because symbols are in a linked list, and candidates for merges in a heap. Sennrich et al.
+ * 2016, arXiv:1508.07909. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_BPE_H
 #define FR_SRC_LANGUAGE_TOKENIZER_BPE_H
 
@@ -13,14 +14,15 @@ typedef struct fr_bpe {
     const fr_vocabulary *vocabulary;
     struct fr_bpe_merge *merges; /* a hash table of pairs */
     size_t merge_mask;
-    int32_t byte_ids[256]; /* [byte] the token <0xNN> of the byte; -1: none */
+    int32_t byte_ids[256]; /* [byte] the token <0xNN> of the byte; -1: there is none */
     int32_t unknown;       /* the unknown token; -1: characters without a token are dropped */
     bool fuse_unknown;     /* neighbouring unknown characters become one token */
     bool ignore_merges;    /* a piece that is itself a token is not split */
-    bool byte_level;       /* each byte of a piece starts as one token, named by the character that stands for the
-                            * byte */
-    /* texts added to a symbol's name: inside_prefix before every symbol but the first, end_suffix after the last; "":
-     * none */
+    /* at the start each byte of a piece is one token, whose name is the printable character for that byte
+     * (byte_level.h) */
+    bool byte_level;
+    /* texts that are added to a symbol's name: inside_prefix before every symbol except the first, end_suffix after the
+     * last symbol; "": nothing is added */
     char *inside_prefix, *end_suffix;
 } fr_bpe;
 
@@ -32,25 +34,26 @@ typedef struct fr_id_list {
 
 fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count);
 
-/* Memory that is reused for one piece after the other. It begins zeroed, and its pointers are freed at the end. */
+/* Memory that is used again for each piece. Set it to zero before the first piece, and free its pointers at the end. */
 typedef struct fr_bpe_work {
     struct fr_bpe_symbol *symbols;
     uint64_t *heap;
-    char *written; /* a piece written in the characters that stand for its bytes, or the name of a symbol */
+    char *written; /* a piece in which each byte is replaced by its printable character, or the name of a symbol */
     size_t symbol_count, heap_count, capacity;
-    bool foreign;      /* the piece is not trusted, so no control token may come of it */
+    bool foreign;      /* the piece is not trusted, so no control token may result from it */
     int64_t last_rank; /* the rank of the last merge of the piece; -1: there was none */
 } fr_bpe_work;
 
-/* Finds the tokens <0xNN>. The id is -1 for each token that does not exist, and for all of them if none is wanted. */
+/* Finds the tokens <0xNN>. If a token does not exist, its id is -1. If `wanted` is false, all ids are -1. */
 void fr_find_byte_ids(const fr_vocabulary *vocabulary, bool wanted, int32_t ids[256]);
 
-/* Opens the encoding. The vocabulary is not copied, so it must stay. */
+/* Opens the encoding. The vocabulary is not copied, so it must outlive the encoding. */
 fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source);
 void fr_bpe_close(fr_bpe *bpe);
 
-/* Encodes a piece, and appends to ids. length <= FR_TEXT_MAX. foreign: control tokens count as absent from the
- * vocabulary, so no text gives one. The exception is the unknown token, which replaces characters without a token. */
+/* Encodes a piece, and appends its tokens to ids. length: at most FR_TEXT_MAX. foreign: control tokens count as missing
+ * from the vocabulary, so no text becomes one. The exception is the unknown token, which replaces characters without a
+ * token. */
 fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, bool foreign, fr_bpe_work *work,
                         fr_id_list *ids);
 void fr_bpe_work_free(fr_bpe_work *work);

@@ -1,13 +1,13 @@
 /* Converts between bytes and printable characters (byte_level.h). */
 #include "src/language/tokenizer/byte_level.h"
 
-#define OTHERS 68 /* bytes that do not stand for themselves: 0 to 32, 127 to 160, 173 */
+#define OTHERS 68 /* number of bytes whose character is not their own Latin-1 character: 0 to 32, 127 to 160, 173 */
 
 static bool stands_for_itself(unsigned byte) {
     return (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
 }
 
-/* Gives the n-th of the bytes that do not stand for themselves. */
+/* Gives the n-th of the bytes whose character is not their own Latin-1 character. */
 static unsigned other(unsigned n) {
     return n < 33 ? n : n < OTHERS - 1 ? n + 127 - 33 : 173;
 }

@@ -2,7 +2,7 @@
  *
  * The tree is a double array. The unit at index `place` has these bits:
  *
- *   bits 0-7, 31   the byte that leads to the unit (bit 31 set: the unit is not a node but a value, in bits 0-30)
+ *   bits 0-7, 31   the byte that leads to the unit; if bit 31 is set, the unit is no node but a value, in bits 0-30
  *   bit 8          the unit has a value, in the unit at index place XOR offset
  *   bit 9          the offset is stored in units of 256
  *   bits 10-30     the offset: a child is at index place XOR offset XOR the byte that leads to the child
@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/unicode_versions.h"
 
-#define SMALL_GRAPHEME 6      /* graphemes of fewer bytes are looked up as a whole */
-#define ANY_MARK       0x0301 /* stands for every character that is new in Unicode and joins the grapheme before it */
+#define SMALL_GRAPHEME 6      /* a grapheme with fewer bytes than this is looked up as a whole */
+#define ANY_MARK       0x0301 /* in place of each character that is new in Unicode and joins the grapheme before it */
 
 static uint32_t unit_at(const fr_charsmap *map, size_t place) {
     return (uint32_t)fr_little_endian(map->units + 4 * place, 4);
@@ -37,8 +37,8 @@ fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where) {
     return FR_OK;
 }
 
-/* Finds the shortest beginning of `text` that the tree has, and gives the replacement of that beginning. If the tree
- * has no beginning of the text, returns false. */
+/* Finds the shortest beginning of `text` that is in the tree, and gives the text that replaces it. Returns false if the
+ * tree has no beginning of the text. */
 static bool find(const fr_charsmap *map, const char *text, size_t length, fr_text *found) {
     size_t place = offset_of(unit_at(map, 0));
     for (size_t i = 0; i < length && text[i]; i++) {

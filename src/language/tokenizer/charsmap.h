@@ -1,4 +1,5 @@
-/* Applies SentencePiece's map of characters: the rewriting of a normalizer that was compiled into a model.
+/* Applies SentencePiece's map of characters, which holds a normalizer's rules, compiled into one table in the model's
+ * file.
  *
  * In: the bytes of a precompiled_charsmap,
  *   u32         size of the tree in bytes, little-endian
@@ -15,12 +16,12 @@
 #include "formats/tokenizer_source.h"
 
 typedef struct fr_charsmap {
-    const uint8_t *units; /* the tree's units, within the source's bytes */
+    const uint8_t *units; /* the tree's units; they lie within the source's bytes */
     size_t count;
     fr_text texts;
 } fr_charsmap;
 
-/* Opens a map. bytes: not copied, so they must stay. */
+/* Opens a map. bytes: they are not copied, so they must outlive the map. */
 fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where);
 
 /* Appends the rewritten text. */

@@ -1,8 +1,8 @@
 /* Converts ids to text, all at once or one by one.
  *
- * In: ids of an fr_tokenizer. Out: the bytes that they stand for. Each token was printed when the tokenizer was opened
- * (printed_tokens.c). The decoder holds back characters whose last bytes have not come yet, and bytes that the next
- * token or the end decides about. */
+ * In: ids of an fr_tokenizer. Out: their bytes. The bytes of each token were computed when the tokenizer was opened
+ * (printed_tokens.c). The decoder holds back characters whose last bytes are still missing. It also holds back bytes
+ * that depend on whether another token follows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +15,20 @@
 struct fr_decoder {
     const fr_tokenizer *tokenizer;
     bool print_special;
-    bool started;   /* a token was fed */
-    int32_t newest; /* the last token fed, whose end is printed once it is known whether another follows; -1: none */
-    unsigned form;  /* the form of `newest` */
+    bool started; /* a token was fed */
+    /* the token that was fed last; its last bytes are printed when it is known whether another token follows; -1:
+     * none */
+    int32_t newest;
+    unsigned form;       /* the form of `newest` */
     size_t strips_left;  /* how many times the beginning of the text may still be stripped */
-    size_t done, length; /* the last call handed out bytes[0, done); bytes[done, length) are held back */
-    char bytes[];        /* room for the held-back bytes and for two tokens of the longest kind */
+    size_t done, length; /* the last call gave bytes[0, done) to the caller; bytes[done, length) are held back */
+    char bytes[];        /* room for the bytes that are held back and for two tokens of the greatest length */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- decoder */
 
-/* Gives the room for the bytes that may be held back, for the newest token and for the token before it. */
+/* Gives the number of bytes for which room is needed: those that may be held back, those of the newest token, and those
+ * of the token before it. */
 static size_t room_of(const fr_tokenizer *tokenizer) {
     const fr_printed_tokens *printed = &tokenizer->printed;
     size_t stop = printed->strip ? printed->strip_stop * strlen(printed->strip) : 0;
@@ -69,7 +72,7 @@ void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of) {
     memcpy(decoder, of, sizeof *of + fr_decoder_longest(of));
 }
 
-/* Gives how many bytes at the end of a text begin a character that is not complete yet. */
+/* Gives the number of bytes at the end of a text that begin an incomplete character. */
 static size_t unfinished(const char *text, size_t length) {
     for (size_t n = 1; n <= HELD_MAX && n <= length; n++) {
         fr_character_bytes character = fr_first_character(text + length - n, n);
@@ -100,8 +103,8 @@ static size_t strippable(const fr_printed_tokens *printed, const char *text, siz
     return held;
 }
 
-/* Hands out all bytes except the last `hold`. The bytes before the last `hold` are held back too if a Strip rule may
- * still remove them. */
+/* Gives all bytes except the last `hold` to the caller. If a Strip rule may still remove some bytes before these, they
+ * are held back, too. */
 static void hand_out(fr_decoder *decoder, size_t hold, const char **text, size_t *length) {
     decoder->done = decoder->length - hold;
     decoder->done -= strippable(&decoder->tokenizer->printed, decoder->bytes, decoder->done);
@@ -121,8 +124,8 @@ static void append(fr_decoder *decoder, fr_text text) {
     decoder->length += text.length;
 }
 
-/* Gives how many bytes of a token can be printed at once, because they are the same whether or not it is the last
- * token. */
+/* Gives the number of a token's bytes that can be printed at once, because they do not depend on whether the token is
+ * the last one. */
 static size_t settled(const fr_printed_tokens *printed, int32_t id, unsigned form) {
     fr_text inside = fr_printed_text(printed, form, id), last = fr_printed_text(printed, form | FR_PRINT_LAST, id);
     size_t most = inside.length < last.length ? inside.length : last.length, same = 0;

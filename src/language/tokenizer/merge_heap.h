@@ -1,8 +1,8 @@
 /* Keeps a heap of candidate merges.
  *
- * In: candidates as rank << 32 | position. Out: the smallest candidate first. It has the lowest rank, and of equal
- * ranks it is the leftmost one. Each node has four children: there are half as many levels as in a binary heap, and
- * siblings share a cache line. The caller provides the memory. */
+ * In: candidates as rank << 32 | position. Out: candidates in ascending order, so the lowest rank comes first, and
+ * among equal ranks the leftmost position. Each node has four children. So there are half as many levels as in a binary
+ * heap, and siblings share a cache line. The caller provides the memory. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_MERGE_HEAP_H
 #define FR_SRC_LANGUAGE_TOKENIZER_MERGE_HEAP_H
 

@@ -30,7 +30,8 @@ static fr_status encode(scoring *s, fr_text text) {
     return fr_bpe_encode(&s->bpe, text.bytes, text.length, false, &s->bpe_work, &s->by_merges);
 }
 
-/* Readers turn a character without a token into the tokens of its bytes, and need all that they may meet. */
+/* Checks that the vocabulary has the byte tokens that readers of the file need. Readers turn a character without a
+ * token into the tokens of its bytes. */
 static fr_status check_bytes(const scoring *s) {
     for (unsigned byte = 0; byte < 256; byte++) {
         const char character = (char)byte;
@@ -42,8 +43,8 @@ static fr_status check_bytes(const scoring *s) {
     return FR_OK;
 }
 
-/* Scores each token by the rank of its last merge. A token that its text does not give gets a score below all
- * others. */
+/* Scores each token by the rank of the last merge that makes it from its text. If the merges do not make the token from
+ * its own text, it gets a score below all others. */
 static fr_status score_tokens(scoring *s) {
     fr_tokenizer_source *source = s->source;
     for (size_t i = 0; i < source->vocabulary_count; i++) {
@@ -55,7 +56,7 @@ static fr_status score_tokens(scoring *s) {
     return FR_OK;
 }
 
-/* Returns true if the token is found in texts before they are merged, so that merges never meet its text. */
+/* Returns true if the token is found in texts before these are merged, so that no merge ever meets its text. */
 static bool is_cut_first(const scoring *s, const fr_vocabulary_entry *entry) {
     const fr_token *token = &s->vocabulary.tokens[entry->id];
     return token->added && !fr_added_by_merges(entry->text, token->special);

@@ -35,7 +35,7 @@ static fr_status read_body(fr_onig_reader *reader, size_t depth, const char *ope
     return FR_OK;
 }
 
-/* Reads the flags i, m and x. Those before a - are turned on, those after it are turned off. */
+/* Reads the flags i, m and x. Flags before a - are turned on, flags after it are turned off. */
 static fr_status read_flags(fr_onig_reader *reader) {
     bool on = true;
     for (; !at_end(reader) && *reader->at != ')' && *reader->at != ':'; reader->at++) {
@@ -50,7 +50,8 @@ static fr_status read_flags(fr_onig_reader *reader) {
     return at_end(reader) ? fr_onig_fail(reader, "a group that has no end") : FR_OK;
 }
 
-/* Reads (?i:...) or (?i). (?i) holds for the rest of its group, even for the alternatives after it. */
+/* Reads (?i:...) or (?i). The form (?i) holds for the rest of its group, including the alternatives that follow in the
+ * group. */
 static fr_status read_options(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     fr_onig_reader before = *reader;
     FR_TRY(read_flags(reader));
@@ -82,7 +83,7 @@ static fr_status skip_name(fr_onig_reader *reader, char close) {
     return FR_OK;
 }
 
-/* Reads a group after its parenthesis. No group captures, because nothing refers back to one. */
+/* Reads a group after its parenthesis. No group captures its text, because no pattern can refer back to a group. */
 static fr_status read_group(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     static const char *const kinds[] = {"?:", "?=", "?!", "?<=", "?<!", "?>"};
     char open[8] = "(";
@@ -114,7 +115,7 @@ static void append_boundary(bool negated, fr_text_buffer *out) {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) fr_text_append_string(out, parts[i]);
 }
 
-/* True if some single letter, such as a ligature, equals these two letters when case is ignored. */
+/* Returns true if some single letter, such as a ligature, equals these two letters when case is ignored. */
 static bool folds_together(char before, int32_t codepoint) {
     static const char *const pairs[] = {"ss", "ff", "fi", "fl", "st"};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -122,7 +123,7 @@ static bool folds_together(char before, int32_t codepoint) {
     return false;
 }
 
-/* Appends a character that stands for itself. before: the literal character directly before it; 0: there is none. */
+/* Appends a literal character. before: the literal character directly before it; 0: there is none. */
 static fr_status append_literal(fr_onig_reader *reader, int32_t codepoint, char *before, fr_text_buffer *out) {
     if (reader->caseless && codepoint >= 0x80)
         return fr_onig_refuse(reader, "a letter outside ASCII whose case is ignored");
@@ -192,7 +193,8 @@ static fr_status read_atom(fr_onig_reader *reader, size_t depth, char *before, f
 
 /* ------------------------------------------------------------------------------------------------------ quantifiers */
 
-/* Reads digits, and gives their count. A number that is too large for an interval stays too large. */
+/* Reads digits, and gives the number of digits. If the value is too large for an interval, it stays too large, and does
+ * not overflow. */
 static size_t read_number(const char **at, const char *end, long *number) {
     const char *begin = *at;
     for (*number = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
@@ -200,8 +202,8 @@ static size_t read_number(const char **at, const char *end, long *number) {
     return (size_t)(*at - begin);
 }
 
-/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. If the text has none of these forms, returns false, and the brace
- * stands for itself. *most is -1 if there is no limit. */
+/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. Returns false if the text has none of these forms; the brace is
+ * then literal. *most: -1 if there is no limit. */
 static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     const char *at = reader->at + 1;
     size_t low = read_number(&at, reader->end, least), high = 0;
@@ -227,8 +229,8 @@ static fr_status enclose(size_t start, fr_text_buffer *out) {
     return FR_OK;
 }
 
-/* Reads a quantifier, if there is one. In Oniguruma a + after an interval is a second quantifier, and so is a ? after
- * {n}. So this call does not read such a + or ?. */
+/* Reads a quantifier, if there is one. In Oniguruma a + after an interval, or a ? after {n}, is a second quantifier. So
+ * this call does not read such a + or ?. */
 static fr_status read_quantifier(fr_onig_reader *reader, size_t start, bool again, bool *found, fr_text_buffer *out) {
     char text[48];
     long least = 0, most = 0;

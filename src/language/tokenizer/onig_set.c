@@ -17,7 +17,7 @@
 #define LONE_WORD WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
 #define HEX       "0-9A-Fa-f"
 
-/* The script Han, for which there is no name that all versions of PCRE2 know. */
+/* The characters of the script Han. No name for them is known to all versions of PCRE2. */
 #define HAN                                                                                                     \
     "\\x{2e80}-\\x{2e99}\\x{2e9b}-\\x{2ef3}\\x{2f00}-\\x{2fd5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}"            \
     "\\x{3038}-\\x{303b}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{f900}-\\x{fa6d}\\x{fa70}-\\x{fad9}\\x{16fe2}" \
@@ -25,7 +25,7 @@
     "\\x{2b820}-\\x{2cea1}\\x{2ceb0}-\\x{2ebe0}\\x{2ebf0}-\\x{2ee5d}\\x{2f800}-\\x{2fa1d}\\x{30000}-\\x{3134a}" \
     "\\x{31350}-\\x{323af}"
 
-/* The characters of \w in sets. Outside of sets, \w has some more digits. */
+/* set_word: the characters of \w in sets. lone_word: those of \w outside of sets, which has some more digits. */
 static const char set_word[] = WORD;
 static const char lone_word[] = LONE_WORD;
 
@@ -65,7 +65,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads at most `most` hexadecimal digits, and gives their count. */
+/* Reads at most `most` hexadecimal digits, and gives the number of digits. */
 static size_t read_hex(fr_onig_reader *reader, size_t most, int32_t *value) {
     size_t count = 0;
     for (*value = 0; count < most && reader->at < reader->end && hex_digit(*reader->at) >= 0; count++)
@@ -73,7 +73,7 @@ static size_t read_hex(fr_onig_reader *reader, size_t most, int32_t *value) {
     return count;
 }
 
-/* Reads a hexadecimal escape after \x: {H...}, or two digits, which stand for a byte. A byte above 7F is no character
+/* Reads a hexadecimal escape after \x. It is {H...}, or two digits, which give a byte. A byte above 7F is no character
  * and is refused. */
 static fr_status read_hex_escape(fr_onig_reader *reader, int32_t *codepoint) {
     if (reader->at < reader->end && *reader->at == '{') {
@@ -117,8 +117,8 @@ fr_status fr_onig_escaped(fr_onig_reader *reader, int32_t *codepoint) {
 /* ---------------------------------------------------------------------------------------------------------- classes */
 
 typedef struct class_name {
-    /* name: in lower case, without blanks, hyphens and underscores; singles: PCRE2's spelling of this class within a
-     * set */
+    /* name: in lower case, without blanks, hyphens and underscores. singles: the class as PCRE2 writes it within a
+     * set. */
     const char *name, *singles;
 } class_name;
 
@@ -208,11 +208,11 @@ static const class_name classes[] = {
     {"han", HAN},
 };
 
-/* A set that is being built. singles: members that PCRE2 can have between brackets; others: expressions for the other
+/* A set that is being made. singles: the members that PCRE2 allows between brackets. others: expressions for the other
  * members, each after a '|'. */
 typedef struct set {
     fr_text_buffer singles, others;
-    bool lone; /* the class stands alone, not between brackets */
+    bool lone; /* the class is not between brackets */
 } set;
 
 static void add_other(set *to, const char *before, const char *text, const char *behind) {
@@ -234,7 +234,7 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Adds a named class. Classes of upper or lower case are refused if case is ignored, because Oniguruma and PCRE2
+/* Adds a named class. If case is ignored, classes of upper or lower case are refused, because Oniguruma and PCRE2
  * differ there. */
 static fr_status add_named(fr_onig_reader *reader, fr_text given, bool negated, set *to) {
     char name[NAME_LENGTH_MAX], construct[NAME_LENGTH_MAX + 32];
@@ -254,7 +254,7 @@ static fr_status add_named(fr_onig_reader *reader, fr_text given, bool negated, 
     return fr_onig_refuse(reader, construct);
 }
 
-/* Adds a property after \p or \P: {name} or {^name}. */
+/* Adds a property after \p or \P. It has the form {name} or {^name}. */
 static fr_status add_property(fr_onig_reader *reader, bool negated, set *to) {
     const char *close = memchr(reader->at, '}', (size_t)(reader->end - reader->at));
     if (*reader->at != '{' || !close) return fr_onig_refuse(reader, "\\p without {}");
@@ -328,7 +328,7 @@ static fr_status add_nested(fr_onig_reader *reader, size_t depth, set *to) {
     return read_set(reader, depth + 1, &to->others);
 }
 
-/* Adds the class [:name:] or [:^name:]; if the reader is at neither, adds a nested set. */
+/* Adds the class [:name:] or [:^name:]. If the reader is at neither of them, adds a nested set. */
 static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
     const char *close = reader->at;
     if (reader->at < reader->end && *reader->at == ':') {
@@ -346,7 +346,7 @@ static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
     return add_nested(reader, depth, to);
 }
 
-/* Reads one character of a set, escaped or not. -1: there is no character here, and the reader has not moved. */
+/* Reads one character of a set, escaped or not. -1: no character follows, and the reader has not moved. */
 static fr_status read_member(fr_onig_reader *reader, int32_t *codepoint) {
     *codepoint = -1;
     const char *from = reader->at;
@@ -392,7 +392,7 @@ static fr_status add_member(fr_onig_reader *reader, size_t depth, set *to) {
     return add_escape(reader, to, &found);
 }
 
-/* Reads members up to && or the end of the set. */
+/* Reads members of a set, up to && or the end of the set. */
 static fr_status read_part(fr_onig_reader *reader, size_t depth, bool first, set *to) {
     if (first && reader->at < reader->end && *reader->at == ']' &&
         memchr(reader->at + 1, ']', (size_t)(reader->end - reader->at - 1))) {
@@ -406,8 +406,8 @@ static fr_status read_part(fr_onig_reader *reader, size_t depth, bool first, set
     return reader->at < reader->end ? FR_OK : fr_onig_fail(reader, "a set that has no end");
 }
 
-/* Reads the parts of an intersection. All parts but the last become look-aheads, so that a character must match every
- * part. */
+/* Reads the parts of an intersection. All parts except the last become look-aheads, so that a character must match
+ * every part. */
 static fr_status read_parts(fr_onig_reader *reader, size_t depth, fr_text_buffer *all, bool *several) {
     fr_status status = FR_OK;
     for (bool first = true, more = true; more && status == FR_OK; first = false) {

@@ -1,9 +1,9 @@
-/* Prints tokens in advance.
+/* Computes in advance the bytes that each token prints.
  *
- * In: a decoder's rules and a vocabulary. Out: the bytes of each token. A decoder rewrites each token by itself (▁ to
- * a space, <0xNN> to a byte) and then joins them. Some decoders treat the first or the last token differently, and
- * then each token has several forms. A Strip rule may follow the joining; it is applied while the text is decoded
- * (detokenizer.c). */
+ * In: a decoder's rules and a vocabulary. Out: the bytes of each token. A decoder rewrites each token by itself (▁ to a
+ * space, <0xNN> to a byte) and then joins the results. Some decoders treat the first or the last token of a text
+ * differently; then each token has several forms. After the joining, a decoder may have a Strip rule. It is applied
+ * while the text is decoded (detokenizer.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Gives the byte of "<0xNN>"; -1: the text is another one. */
+/* Gives the byte of a text "<0xNN>"; -1: the text has another form. */
 static int fallback_byte(fr_text text) {
     if (text.length != 6 || memcmp(text.bytes, "<0x", 3) != 0 || text.bytes[5] != '>') return -1;
     int high = hex_digit(text.bytes[3]), low = hex_digit(text.bytes[4]);
@@ -28,8 +28,8 @@ static int fallback_byte(fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Stages of a decoder. A decoder works on single tokens, on single tokens as bytes, on the joined text, or on the
- * joined text after a Strip rule. */
+/* The objects of a decoder's rules, in the order of its stages: single tokens as text, single tokens as bytes, the
+ * joined text, or the joined text after a Strip rule. */
 typedef enum decoding { TOKENS, BYTES, FUSED, STRIPPED } decoding;
 
 static fr_status fail_order(const fr_tokenizer_source *source) {
@@ -47,7 +47,7 @@ static fr_status read_strip(fr_printed_tokens *printed, const fr_tokenizer_sourc
     return FR_OK;
 }
 
-/* Gives the stage that follows a rule. Refuses a rule that can't come at the present stage. */
+/* Gives the stage that follows a rule. Refuses a rule that is not allowed in the present stage. */
 static fr_status next_stage(const fr_tokenizer_source *source, const fr_text_rule *rule, decoding *stage) {
     bool fuses = rule->kind == FR_RULE_FUSE || rule->kind == FR_RULE_BYTE_LEVEL;
     decoding before = *stage;
@@ -66,7 +66,7 @@ static fr_status next_stage(const fr_tokenizer_source *source, const fr_text_rul
                : FR_OK;
 }
 
-/* Separates the decoder's rules: those for single tokens go to by_token, those for the whole text to `printed`. */
+/* Separates the decoder's rules. Rules for single tokens go to by_token, rules for the whole text to `printed`. */
 static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_source *source, fr_text_rules *by_token) {
     decoding stage = TOKENS;
     by_token->count = 0;
@@ -85,7 +85,8 @@ static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_sourc
 
 typedef struct printing {
     const fr_vocabulary *vocabulary;
-    const fr_text_rules *plain; /* the rules as the source has them: plain->items[i] was prepared as rules.items[i] */
+    /* the rules as the source has them; rules.items[i] was prepared from plain->items[i] */
+    const fr_text_rules *plain;
     fr_ready_rules rules;
     const fr_ready_rules *normalizer;
     /* [vocabulary size] true for an added token whose text the normalizer rewrites before it is printed */
@@ -109,7 +110,7 @@ static fr_text strip_ends(const fr_text_rule *rule, fr_text text) {
     return text;
 }
 
-/* Removes the prefix of a token such as "##ing", and puts a space before any other token. */
+/* Removes the prefix of a token such as "##ing". Puts a space before any other token. */
 static fr_text join_word(const fr_text_rule *rule, fr_text text, fr_text_buffer *out) {
     fr_text prefix = rule->content;
     if (rule->kind == FR_RULE_WORD_PIECE && text.length >= prefix.length &&
@@ -119,7 +120,8 @@ static fr_text join_word(const fr_text_rule *rule, fr_text text, fr_text_buffer 
     return text;
 }
 
-/* Appends the bytes that a token's characters stand for, or the token itself if some character stands for none. */
+/* Appends the bytes of a token's characters (byte_level.h). If some character is not that of a byte, appends the
+ * token's text unchanged. */
 static fr_status read_bytes(fr_text text, fr_text_buffer *out) {
     size_t from = out->length, length;
     fr_text_append(out, text.bytes, text.length);
@@ -158,7 +160,7 @@ static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr
     return fr_text_check(out, "the decoder");
 }
 
-/* Gives the text with which the rules begin: the token's own, or its normalized form. */
+/* Gives the text to which the rules are applied: the token's own text, or its normalized form. */
 static fr_status name_token(printing *p, size_t id, fr_text *text) {
     size_t ignored = 0;
     *text = (fr_text){p->vocabulary->tokens[id].text, p->vocabulary->tokens[id].length};
@@ -195,7 +197,7 @@ static fr_status print_form(printing *p, unsigned form, fr_printed_tokens *print
     return FR_OK;
 }
 
-/* Prints all forms of the tokens. Forms between which no rule makes a difference share one table. */
+/* Computes all forms of the tokens. If no rule makes a difference between two forms, they share one table. */
 static fr_status print_forms(printing *p, fr_printed_tokens *printed) {
     unsigned differ = 0;
     for (size_t i = 0; i < p->plain->count; i++) {

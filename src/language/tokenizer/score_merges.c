@@ -8,12 +8,11 @@
 #include "base/error.h"
 #include "src/language/tokenizer/merge_heap.h"
 
-/* A stretch of the text. Stretches are in the text's order. A merge lengthens the left stretch and unlinks the right
- * one. */
+/* A part of the text. The parts are in the text's order. A merge extends the left part and unlinks the right one. */
 typedef struct fr_score_symbol {
-    uint32_t begin, length; /* length 0: the stretch is unlinked */
-    int32_t id;             /* the stretch's token; -1: it is no token */
-    int32_t previous, next; /* the stretches before and after this one; -1: none */
+    uint32_t begin, length; /* length 0: the part is unlinked (it was merged into another) */
+    int32_t id;             /* the part's token; -1: it is no token */
+    int32_t previous, next; /* the parts before and after this one; -1: there is none */
 } symbol;
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
@@ -63,7 +62,7 @@ void fr_score_merges_close(fr_score_merges *merges) {
 
 /* ---------------------------------------------------------------------------------------------------------- merging */
 
-/* Finds the token of a stretch; -1: there is none. */
+/* Finds the token whose text is this part of the text; -1: there is none. */
 static int32_t find(const fr_score_merges *merges, const fr_score_work *work, size_t begin, size_t length) {
     if (length > merges->vocabulary->longest) return -1;
     int32_t id = fr_vocabulary_find_in_model(merges->vocabulary, work->text + begin, length);
@@ -85,7 +84,7 @@ static size_t start_symbols(const fr_score_merges *merges, size_t length, fr_sco
     return count;
 }
 
-/* Finds the token that the texts of a symbol and of the next symbol make together; -1: there is no such token. */
+/* Finds the token whose text consists of the texts of a symbol and of the next symbol; -1: there is no such token. */
 static int32_t find_pair(const fr_score_merges *merges, const fr_score_work *work, int32_t left) {
     const symbol *at = &work->symbols[left];
     return at->next < 0 ? -1 : find(merges, work, at->begin, at->length + work->symbols[at->next].length);
@@ -96,7 +95,8 @@ static void offer(const fr_score_merges *merges, fr_score_work *work, int32_t le
     if (id >= 0) fr_merge_heap_push(work->heap, &work->heap_count, (uint64_t)merges->ranks[id] << 32 | (uint32_t)left);
 }
 
-/* Merges pairs in order of rank. A candidate is out of date if its symbol is unlinked or now begins another pair. */
+/* Merges pairs in order of rank. A candidate for a merge is out of date if its symbol is unlinked or now begins another
+ * pair. */
 static void merge_all(const fr_score_merges *merges, size_t count, fr_score_work *work) {
     symbol *symbols = work->symbols;
     work->heap_count = 0;
@@ -117,8 +117,8 @@ static void merge_all(const fr_score_merges *merges, size_t count, fr_score_work
     }
 }
 
-/* Makes room for a text. The heap holds at most 2 n candidates: n - 1 pairs at the start, and each of at most n - 1
- * merges takes one and adds two. */
+/* Makes room for a text of n bytes. The heap has at most 2 n candidates: it starts with n - 1 pairs, and there are at
+ * most n - 1 merges, each of which removes one candidate and adds two. */
 static fr_status reserve(fr_score_work *work, size_t length) {
     if (length <= work->capacity) return FR_OK;
     fr_score_work_free(work);

@@ -1,9 +1,9 @@
-/* Merges by scores: SentencePiece's byte-pair encoding, whose files list no merges but give each token a score.
+/* Merges by scores. This is SentencePiece's byte-pair encoding, whose files list no merges but give each token a score.
  *
- * In: bytes. Out: ids. Each character is a symbol. Of the neighbouring symbols that together are a token, the pair
- * with the highest score is merged, the leftmost of equals, until no pair is a token. A character without a token
- * becomes the tokens <0xNN> of its bytes, or the unknown token. The time is O(n log n). Kudo and Richardson 2018,
- * arXiv:1808.06226. */
+ * In: bytes. Out: ids. Each character is a symbol. Two neighbouring symbols can be merged if together they are a token.
+ * The pair whose token has the highest score is merged; if several have that score, the leftmost is merged. This is
+ * repeated until no pair is a token. A character without a token becomes the tokens <0xNN> of its bytes, or the unknown
+ * token. The time is O(n log n). Kudo and Richardson 2018, arXiv:1808.06226. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_SCORE_MERGES_H
 #define FR_SRC_LANGUAGE_TOKENIZER_SCORE_MERGES_H
 
@@ -11,21 +11,22 @@
 
 typedef struct fr_score_merges {
     const fr_vocabulary *vocabulary;
-    uint32_t *ranks;       /* [vocabulary size] the highest score has rank 0, equal scores have equal ranks */
-    int32_t byte_ids[256]; /* [byte] the token <0xNN> of the byte; -1: none */
+    uint32_t *ranks;       /* [vocabulary size] the token's rank: the highest score has rank 0, and equal scores have
+                            * equal ranks */
+    int32_t byte_ids[256]; /* [byte] the token <0xNN> of the byte; -1: there is none */
     int32_t unknown;       /* the unknown token; -1: characters without a token are dropped */
 } fr_score_merges;
 
-/* Memory that is reused for one text after the other. It begins zeroed, and its pointers are freed at the end. */
+/* Memory that is used again for each text. Set it to zero before the first text, and free its pointers at the end. */
 typedef struct fr_score_work {
     struct fr_score_symbol *symbols;
     uint64_t *heap;
     size_t heap_count, capacity;
     const char *text;
-    bool foreign; /* the text is not trusted, so no control token may come of it */
+    bool foreign; /* the text is not trusted, so no control token may result from it */
 } fr_score_work;
 
-/* Opens the encoding of a source that has scores. The vocabulary is not copied, so it must stay. */
+/* Opens the encoding of a source that has scores. The vocabulary is not copied, so it must outlive the encoding. */
 fr_status fr_score_merges_open(fr_score_merges *merges, const fr_vocabulary *vocabulary,
                                const fr_tokenizer_source *source);
 void fr_score_merges_close(fr_score_merges *merges);

@@ -14,18 +14,19 @@
 #include "src/language/tokenizer/onig_pattern.h"
 
 #define SOURCE_MAX 65536
-#define MATCH_MAX  50000000 /* limit on backtracks from one position; a walk's allowance usually ends it earlier */
+#define MATCH_MAX  50000000 /* limit on the backtracks from one position; the allowance usually ends a match earlier */
 #define HEAP_MAX   262144   /* limit on the saved backtracking points, in KiB */
 
 #define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
 
 typedef struct pattern_walk {
     const fr_text_pattern *pattern;
-    const char *text, *seen; /* text: the given text; seen: the text that the expression is matched against */
+    /* text: the given text; seen: the text against which the expression is matched (see_text) */
+    const char *text, *seen;
     size_t length;
     uint64_t *allowance;
-    size_t done;     /* end of the part of the text that was handed on */
-    size_t position; /* position of the match at the last callout */
+    size_t done;     /* end of the part of the text that was passed to `stretch` */
+    size_t position; /* the position of the match when count_steps was last called */
     fr_stretch_fn *stretch;
     void *context;
 } pattern_walk;
@@ -115,8 +116,8 @@ static fr_status walk_characters(pattern_walk *walk) {
     return hand_rest(walk);
 }
 
-/* Counts the steps of a match. PCRE2 calls this before each item of the pattern, so the distance from the last call's
- * position is what one item has scanned. */
+/* Counts the steps of a match. PCRE2 calls this function before each item of the pattern. So the distance from the
+ * position of the last call is the number of bytes that one item has read. */
 static int count_steps(pcre2_callout_block *block, void *context) {
     pattern_walk *walk = context;
     size_t position = block->current_position;
@@ -148,7 +149,7 @@ static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2
         int code = pcre2_match(walk->pattern->regex, run, length, from, PCRE2_NO_UTF_CHECK, data, limits);
         if (code == PCRE2_ERROR_NOMATCH) break;
         if (code < 0) return fail_match(walk, code);
-        /* \K can put the beginning of a match before the search or after the match's end */
+        /* \K can put the beginning of a match before the place where the search began, or after the match's end */
         if (match[0] < from || match[1] < match[0]) return fail_match(walk, PCRE2_ERROR_BADOFFSET);
         if (match[0] == match[1] && match[1] == behind) {
             for (from++; from < length && (run[from] & 0xC0) == 0x80;) from++;
@@ -175,8 +176,8 @@ static fr_status walk_runs(pattern_walk *walk, pcre2_match_data *data, pcre2_mat
     return hand_rest(walk);
 }
 
-/* Makes the text for PCRE2, whose version may not know all characters of Unicode: unknown ones are replaced by
- * characters of the same category and the same number of bytes. */
+/* Makes the text for PCRE2. The installed version of PCRE2 may not know all characters of Unicode. So characters that
+ * it may not know are replaced by characters of the same category with the same number of bytes. */
 static fr_status see_text(pattern_walk *walk, char **copy) {
     const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)walk->text;
     for (size_t at = 0, step; at < walk->length; at += step) {

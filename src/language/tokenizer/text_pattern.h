@@ -1,10 +1,11 @@
 /* Finds the matches of a string, a regular expression or a class of characters.
  *
- * In: a pattern of a tokenizer.json, and texts of any bytes. Out: each text as stretches that match and stretches
- * between them. Matches are leftmost and do not overlap; an empty match directly after another match is skipped.
+ * In: a pattern of a tokenizer.json, and texts of any bytes. Out: each text as a sequence of matches and of the
+ * stretches between them. The leftmost match comes first, and matches do not overlap. An empty match directly after
+ * another match is skipped.
  *
- * A regular expression from a file may be built to take forever. Each of its steps is counted against an allowance, so
- * that it ends with an error line instead, at the same step on every machine. */
+ * A file may contain a regular expression that takes almost infinite time. So each step is counted against an
+ * allowance. If it is exceeded, the match ends with an error line, at the same step on every machine. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_TEXT_PATTERN_H
 #define FR_SRC_LANGUAGE_TOKENIZER_TEXT_PATTERN_H
 
@@ -13,12 +14,13 @@
 typedef struct fr_text_pattern {
     char *source; /* NUL-terminated */
     size_t length;
-    struct pcre2_real_code_8 *regex; /* NULL: `source` is a text that is searched for as it is */
-    fr_character_class characters;   /* the class, if the pattern is a class of characters: each of its characters is a
-                                      * match, and `source` is not used */
+    struct pcre2_real_code_8 *regex; /* NULL: `source` is a literal text that is searched for */
+    /* the class, if the pattern is a class of characters; then each of its characters is a match, and `source` is not
+     * used */
+    fr_character_class characters;
 } fr_text_pattern;
 
-/* Opens a pattern. own: the expression is not from a file (src/language/tokenizer/onig_pattern.h). */
+/* Opens a pattern. own: true if the expression is not from a file (src/language/tokenizer/onig_pattern.h). */
 fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, bool own, const char *where);
 void fr_text_pattern_close(fr_text_pattern *pattern);
 
@@ -26,7 +28,7 @@ void fr_text_pattern_close(fr_text_pattern *pattern);
  * about a second for a megabyte. The patterns of published tokenizers take at most 12 for each byte. */
 uint64_t fr_text_pattern_allowance(size_t length);
 
-/* Receives each stretch [begin, end) in order; together they are the whole text. Matches may be empty. */
+/* Receives each stretch [begin, end) in order; all stretches together are the whole text. A match may be empty. */
 typedef fr_status fr_stretch_fn(void *context, size_t begin, size_t end, bool is_match);
 
 fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text, size_t length, uint64_t *allowance,

@@ -19,7 +19,7 @@ static void append_character(int32_t codepoint, fr_text_buffer *out) {
 /* Appends the characters that replace a character; there may be none. */
 typedef void rewrite_character(int32_t codepoint, fr_text_buffer *out);
 
-/* Converts to lower case. U+0130 is the only capital whose small letter is two characters. */
+/* Converts to lower case. U+0130 is the only upper-case letter whose lower case has two characters. */
 static void lowercase(int32_t codepoint, fr_text_buffer *out) {
     append_character(codepoint == 0x130 ? 'i' : fr_lower(codepoint), out);
     if (codepoint == 0x130) append_character(0x307, out);
@@ -102,7 +102,7 @@ static void write_bytes(fr_text text, fr_text_buffer *out) {
     }
 }
 
-/* Puts content before a text. The content then counts as part of the text's first character. */
+/* Puts `content` before a text. The content then counts as part of the text's first character. */
 static void put_before(fr_text content, fr_text text, size_t *first, fr_text_buffer *out) {
     if (*first > 0) *first += content.length;
     fr_text_append(out, content.bytes, content.length);
@@ -115,15 +115,16 @@ static bool begins_with(fr_text text, fr_text content) {
 
 typedef struct replacing {
     fr_text text, content;
-    /* first: length of the text's first character; kept: length of the output that stands for it */
+    /* first: length of the first character of the text; kept: length of the output into which that character was
+     * rewritten */
     size_t first, kept;
-    bool behind; /* the first character is done, so further output does not count */
+    bool behind; /* the first character is done, so further output does not belong to it */
     uint64_t *allowance;
     fr_text_buffer *out;
 } replacing;
 
-/* Returns true if a match has at most one character. A match's replacement counts as the match's last character. So it
- * counts as the text's first character only if the match has no other character. */
+/* Returns true if a match has at most one character. The text that replaces a match counts as the match's last
+ * character. So it counts as the text's first character only if the match has no other character. */
 static bool is_one(fr_text text) {
     return fr_first_character(text.bytes, text.length).there >= text.length;
 }

@@ -78,15 +78,16 @@ typedef struct split_run {
     void *context;
 } split_run;
 
-/* The state of one rule on one text. The last piece is held back, because a rule may join it with the text that
+/* The state of one rule on one text. The last piece is held back, because the rule may join it with the text that
  * follows. */
 typedef struct splitting {
     const split_run *run;
     size_t level; /* index of the rule */
     fr_text text;
-    size_t first;          /* bytes of `text` that stand for the first character of the tokenizer's input */
-    size_t begin, end;     /* the piece that is held back */
-    bool started, drop;    /* started: a piece is held back; drop: that piece will not be handed on */
+    size_t first;      /* number of bytes of `text` that belong to the first character of the tokenizer's input */
+    size_t begin, end; /* the piece that is held back */
+    /* started: a piece is held back; drop: that piece will not be passed on */
+    bool started, drop;
     bool previous_matched; /* the stretch before the present one is a match */
 } splitting;
 

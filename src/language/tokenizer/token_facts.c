@@ -1,7 +1,7 @@
 /* Gives the properties of single ids (forerun.h).
  *
- * In: ids of an fr_tokenizer, any numbers. Out: kinds, texts, and the ids of the beginning, the end and the unknown
- * token. */
+ * In: ids of an fr_tokenizer, which may be any numbers. Out: the kind and the text of an id, and the ids of the tokens
+ * for beginning of sequence, end of sequence and unknown text. */
 #include "base/error.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 

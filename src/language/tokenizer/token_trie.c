@@ -6,15 +6,15 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define NODES_MAX ((size_t)1 << 24) /* limit on nodes, so that a node and a byte fit in a key of 32 bits */
+#define NODES_MAX ((size_t)1 << 24) /* limit on the nodes, so that a node and a byte together fit in a key of 32 bits */
 
 typedef struct fr_trie_edge {
     uint32_t key;   /* node << 8 | byte */
     uint32_t child; /* 0: the slot is empty; no edge leads to the root, which is node 0 */
 } trie_edge;
 
-/* Finds the slot of a key, or the empty slot for it. A lookup visits at most FR_PROBES_MAX slots; NULL: no such slot
- * is among them. */
+/* Finds the slot of a key. If the key is missing, finds the empty slot for it. A lookup visits at most FR_PROBES_MAX
+ * slots; NULL: neither slot is among them. */
 static trie_edge *find_slot(const fr_token_trie *trie, uint32_t key) {
     uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio, odd */
     hash ^= hash >> 32;

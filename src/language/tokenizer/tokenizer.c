@@ -34,7 +34,7 @@ static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_sourc
     return FR_OK;
 }
 
-/* Adds a token that is searched for in normalized text. Its own text is normalized first. */
+/* Adds a token that is searched for in normalized text. The token's own text is normalized first. */
 static fr_status add_normalized(fr_tokenizer *tokenizer, const fr_added_entry *entry, const char *where) {
     fr_text text = entry->text;
     fr_rewrite_work work = {0};
@@ -66,8 +66,8 @@ static void mark_control(void *vocabulary, int32_t id) {
     ((fr_vocabulary *)vocabulary)->tokens[id].control = true;
 }
 
-/* True if a text may be a control token. Runs of white space and very short texts never open a turn; some tokenizers
- * have such added tokens. */
+/* Returns true if a text may be a control token. Some tokenizers have added tokens that are runs of white space or very
+ * short texts; these never open a turn. */
 static bool may_control(fr_text text) {
     size_t blanks = strspn(text.bytes, " \t\r\n");
     return text.length > 2 && blanks < text.length;
@@ -86,8 +86,8 @@ static fr_status mark_named(fr_tokenizer *tokenizer, const fr_tokenizer_source *
     return FR_OK;
 }
 
-/* Marks added tokens as control tokens if they occur in one of the texts (the chat templates), even if they are not
- * marked special. */
+/* Marks added tokens as control tokens if they occur in one of the texts, which are the chat templates. They need not
+ * be marked special. */
 static fr_status find_control(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
                               size_t count) {
     fr_added_tokens plain = {0};
@@ -220,19 +220,19 @@ int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
 
 /* --------------------------------------------------------------------------------------------------------- encoding */
 
-/* The state of encoding one text. Each stage walks over a text and hands each stretch to the next stage by a
+/* The state of encoding one text. Each stage goes through a text and passes each stretch to the next stage by a
  * callback. */
 typedef struct encoding {
     const fr_tokenizer *tokenizer;
     const char *text;
     fr_trust trust; /* the first trusted run that ends after the place that the encoding has reached */
-    size_t first;   /* how many bytes of the present stretch belong to the text's first character */
+    size_t first;   /* number of bytes of the present stretch that belong to the text's first character */
     bool foreign;   /* the present stretch has bytes that are not trusted */
     fr_rewrite_work rewrite;
     fr_split_work split;
     const char *stretch;   /* the present stretch, normalized */
-    fr_text_buffer joined; /* a stretch put together from parts that were rewritten one by one */
-    fr_span *spans;        /* the trusted parts of that stretch; there is room for as many as the whole text has */
+    fr_text_buffer joined; /* a stretch that was joined from parts which were rewritten one by one */
+    fr_span *spans;        /* the trusted parts of `joined`; there is room for as many as the whole text has */
     fr_bpe_work bpe;
     fr_score_work scored;
     fr_unigram_work unigram;

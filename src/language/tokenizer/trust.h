@@ -1,13 +1,13 @@
-/* Tells which bytes of a text may contain control tokens: those of a chat template, not those of messages.
+/* Finds the bytes of a text in which control tokens may be found: those of a chat template, and not those of messages.
  *
- * In: the spans of an fr_marked_text. Out: the runs of trusted bytes, from left to right, with neighbouring spans
- * joined. */
+ * In: the spans of an fr_marked_text. Out: the runs of trusted bytes, from left to right. Spans that touch are joined
+ * to one run. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_TRUST_H
 #define FR_SRC_LANGUAGE_TOKENIZER_TRUST_H
 
 #include "forerun.h"
 
-/* A position among the runs of trusted bytes, which moves from run to run. Copies of it move independently. */
+/* A position among the runs of trusted bytes. It moves from run to run. A copy of it moves independently. */
 typedef struct fr_trust {
     const fr_span *spans; /* in order, without overlaps */
     size_t count;
@@ -19,7 +19,7 @@ static inline fr_trust fr_trust_of(const fr_span *spans, size_t count) {
     return (fr_trust){.spans = spans, .count = count};
 }
 
-/* Moves to the next run. If there is none, the present run becomes empty, and the function returns false. */
+/* Moves to the next run. If there is no next run, the present run becomes empty, and the function returns false. */
 static inline bool fr_trust_next(fr_trust *trust) {
     const fr_span *spans = trust->spans;
     while (trust->next < trust->count && spans[trust->next].begin == spans[trust->next].end) trust->next++;
@@ -33,8 +33,8 @@ static inline bool fr_trust_next(fr_trust *trust) {
     return true;
 }
 
-/* Moves to the first run that ends after `at`. This run contains `at`, or, if no run does, begins after it. If there is
- * no such run, returns false. */
+/* Moves to the first run that ends after `at`. That run contains `at` or begins after it. Returns false if there is no
+ * such run. */
 static inline bool fr_trust_seek(fr_trust *trust, size_t at) {
     while (trust->end <= at)
         if (!fr_trust_next(trust)) return false;

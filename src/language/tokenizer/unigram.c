@@ -9,10 +9,10 @@
 
 #define UNKNOWN_PENALTY 10.0
 
-/* The best path from the beginning to a place in the text. */
+/* The end of the best path from the beginning of the text to a place in it. */
 typedef struct fr_unigram_end {
     double score;
-    int32_t begin; /* the place where the path's last step begins; -1: no path leads here */
+    int32_t begin; /* the place where the path's last step begins; -1: no path leads to this place */
     int32_t id;    /* the token of the path's last step; -1: the unknown token */
 } end;
 
@@ -87,8 +87,8 @@ static void find_ways(const fr_unigram *unigram, fr_unigram_work *work) {
 
 /* ---------------------------------------------------------------------------------------------------- the best path */
 
-/* Reverses the links of the best path, so that it can be followed from the beginning of the text. After this, `begin`
- * of a place on the path holds the place that comes after it on the path. */
+/* Reverses the links of the best path, so that it can be followed from the beginning of the text. Afterwards `begin` of
+ * a place on the path is the next place on the path. */
 static void turn_around(fr_unigram_work *work) {
     int32_t at = (int32_t)work->length, behind = at, id = -1;
     while (at >= 0) {

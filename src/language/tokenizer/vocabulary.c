@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-/* A slot of the hash table. It keeps a part of the hash, so that texts seldom have to be compared. */
+/* A slot of the hash table. It stores a part of the hash as `tag`, so that texts seldom have to be compared. */
 typedef struct fr_vocabulary_slot {
     uint32_t tag;
-    uint32_t next_id; /* id + 1; 0: the slot is empty */
+    uint32_t next_id; /* 1 + the id; 0: the slot is empty */
 } vocabulary_slot;
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
@@ -28,8 +28,8 @@ static uint64_t hash_text(const char *text, size_t length) {
     return mix(hash, word);
 }
 
-/* Finds the slot of a text, or the empty slot for it. A lookup visits at most FR_PROBES_MAX slots; NULL: no such slot
- * is among them. */
+/* Finds the slot of a text. If the text is missing, finds the empty slot for it. A lookup visits at most FR_PROBES_MAX
+ * slots; NULL: neither slot is among them. */
 static vocabulary_slot *find_slot(const fr_vocabulary *vocabulary, const char *text, size_t length, uint32_t *tag) {
     uint64_t hash = hash_text(text, length);
     *tag = (uint32_t)(hash >> 32);

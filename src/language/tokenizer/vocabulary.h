@@ -1,23 +1,25 @@
 /* Finds tokens by id and by text.
  *
- * In: the vocabulary and the added tokens of a tokenizer's source. Out: lookups both ways. Every id has at most one
- * text and every text one id; a file that contradicts this is refused. */
+ * In: the vocabulary and the added tokens of a tokenizer's source. Out: lookups of a text by id, and of an id by text.
+ * Every id has at most one text, and every text has one id; other files are refused. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_VOCABULARY_H
 #define FR_SRC_LANGUAGE_TOKENIZER_VOCABULARY_H
 
 #include "formats/tokenizer_source.h"
 
-/* Limit on the slots that a lookup in a hash table visits. Tables are at most half full, so ordinary texts come
- * nowhere near it. A file made of texts whose hashes collide is refused; otherwise it could take hours to read. */
+/* Limit on the slots that a lookup in a hash table visits. Tables are at most half full, so with ordinary texts a
+ * lookup visits far fewer slots. A file whose texts' hashes collide is refused; otherwise it could take hours to
+ * read. */
 #define FR_PROBES_MAX 256
 
 typedef struct fr_token {
     const char *text; /* UTF-8, NUL-terminated; NULL: no token has this id */
     uint32_t length;
-    bool in_model; /* the token belongs to the model's own vocabulary, even if it is also an added token */
-    bool added;    /* an added token, which is searched for in texts before anything else */
-    bool special;  /* an added token that may be left out when ids are decoded */
-    bool control;  /* the token opens or closes something, such as a turn, so it is found only in trusted text */
+    /* the token is in the vocabulary that the model was trained with, even if it is also an added token */
+    bool in_model;
+    bool added;   /* an added token, which is searched for in texts before anything else */
+    bool special; /* an added token that may be left out when ids are decoded */
+    bool control; /* the token opens or closes something, such as a turn, so it is found only in trusted text */
 } fr_token;
 
 typedef struct fr_vocabulary {
@@ -35,7 +37,7 @@ void fr_vocabulary_close(fr_vocabulary *vocabulary);
 /* Gives the id of a text; -1: there is none. */
 int32_t fr_vocabulary_find(const fr_vocabulary *vocabulary, const char *text, size_t length);
 
-/* Gives the id of a text among the model's own tokens; -1: there is none. */
+/* Gives the id of a text among the tokens with in_model; -1: there is none. */
 int32_t fr_vocabulary_find_in_model(const fr_vocabulary *vocabulary, const char *text, size_t length);
 
 #endif

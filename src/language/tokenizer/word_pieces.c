@@ -32,7 +32,7 @@ static size_t character_length(const char *text, size_t length) {
     return valid > 0 ? (size_t)valid : 1;
 }
 
-/* True if a word has at most `most` characters. */
+/* Returns true if a word has at most `most` characters. */
 static bool is_short(const char *text, size_t length, size_t most) {
     size_t count = 0;
     for (size_t at = 0; at < length && count <= most; count++) at += character_length(text + at, length - at);
