@@ -29,6 +29,7 @@ static const fr_tensor_naming names = {
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
+/* Without a key for it, a folder's tensors tell whether it has an MTP layer, as for llama.cpp's converter. */
 static const fr_model_spec defaults = {
     .trunk = {.vocab = 248320,
               .hidden = 4096,
@@ -38,7 +39,8 @@ static const fr_model_spec defaults = {
               .rope = {{.neox = true, .mrope_interleaved = true, .sections = {11, 11, 10}, .partial = 0.25}}},
     .layer = {.attention = {.heads = 16, .kv_heads = 4, .head_dim = 256, .qk_norm = true, .output_gate = true},
               .deltanet = {.key_heads = 16, .value_heads = 32, .key_dim = 128, .value_dim = 128, .conv_kernel = 4},
-              .ffn = {.width = 12288, .activation = FR_SILU}}};
+              .ffn = {.width = 12288, .activation = FR_SILU}},
+    .mtp_layers = 1};
 
 /* The defaults of models with mixtures, in which every layer has a mixture. */
 static const fr_model_spec defaults_of_mixtures = {
@@ -59,7 +61,8 @@ static const fr_model_spec defaults_of_mixtures = {
                           .norm_top_k = true,
                           .routed_scaling = 1.0F,
                           .shared_gated = true}},
-    .mixture = {.shared = 1, .shared_width = 512, .normalizes = true}};
+    .mixture = {.shared = 1, .shared_width = 512, .normalizes = true},
+    .mtp_layers = 1};
 
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;

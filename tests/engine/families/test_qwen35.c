@@ -12,6 +12,7 @@
 #include "forerun_lab.h"
 #include "formats/gguf.h"
 #include "src/convert/quantize_types.h"
+#include "tests/support/changed_folder.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
@@ -117,6 +118,23 @@ START_TEST(a_folder_becomes_the_converters_file) {
     compare_keys(&ours, &theirs);
     fr_checkpoint_close(&ours);
     fr_checkpoint_close(&theirs);
+}
+END_TEST
+
+/* llama.cpp's converter counts the MTP layers in the tensors if the configuration has no key for them. From such a
+ * folder it writes the same file (made once with qwen35-odd's folder without the key). */
+START_TEST(tensors_tell_of_an_mtp_layer) {
+    fr_changed_folder copy;
+    fr_checkpoint ours, theirs;
+    fr_changed_folder_make(&copy, folder_of("qwen35-odd"), "{\"mtp_num_hidden_layers\": null}");
+    quantize(copy.path, "bf16");
+    require(fr_checkpoint_open(&ours, folder.file, true));
+    require(fr_checkpoint_open(&theirs, file_of("qwen35-odd"), true));
+    compare_tensors(&ours, &theirs);
+    compare_keys(&ours, &theirs);
+    fr_checkpoint_close(&ours);
+    fr_checkpoint_close(&theirs);
+    fr_changed_folder_remove(&copy);
 }
 END_TEST
 
@@ -468,6 +486,7 @@ FR_SUITE("qwen35") {
     tcase_add_test(tests, values_have_more_bits_in_some_layers);
     tcase_add_loop_test(tests, folders_and_files_have_the_references_logits, 0, NAMES);
     tcase_add_loop_test(tests, codes_become_files_of_any_type, 0, 3);
+    tcase_add_test(tests, tensors_tell_of_an_mtp_layer);
     tcase_add_test(tests, an_mtp_layer_drafts_from_a_file_of_its_own);
     tcase_add_test(tests, a_file_of_an_mtp_layer_fits_its_target_alone);
     tcase_add_loop_test(tests, a_tensor_that_is_missing_or_too_many_is_named, 0, 9);
