@@ -24,7 +24,9 @@ typedef struct walk {
     const fr_attn_steps *steps;
     float *tile;
     fr_attn_state *states; /* [attn->count] */
+    int64_t first, last;   /* all queries see the positions from `first` to `last`; if first > last there are none */
     int64_t block;         /* the block's first position */
+    bool inside;           /* all queries see the whole block, and see earlier positions too */
     const uint8_t *k, *v;  /* keys and values of the block, from that position on */
     const uint8_t *next_k; /* keys of the next block; NULL if no query sees any of its positions */
     bool asked;            /* the keys `k` were prefetched during the block before this one */
@@ -52,24 +54,37 @@ static void group_queries(const walk *w) {
     }
 }
 
-static void enter_block(walk *w, int64_t block) {
+/* Sets what each query sees of the block, and which queries see the same. Gives true if a query sees a position of the
+ * next block. */
+static bool place_queries(walk *w) {
     const fr_attn *attn = w->attn;
-    int64_t next = block + FR_ATTN_BLOCK;
+    int64_t next = w->block + FR_ATTN_BLOCK;
     bool sees_next = false;
-    w->block = block;
     w->seen = 0;
     for (size_t j = 0; j < attn->count; j++) {
         const fr_attn_query *query = &attn->queries[j];
         fr_attn_state *state = &w->states[j];
-        int64_t from = query->first - block, to = query->last - block + 1;
+        int64_t from = query->first - w->block, to = query->last - w->block + 1;
         state->first = from >= 0 || attn->partial_stride;
         state->from = (int32_t)(from < 0 ? 0 : from < FR_ATTN_BLOCK ? from : FR_ATTN_BLOCK);
         state->to = (int32_t)(to < 0 ? 0 : to < FR_ATTN_BLOCK ? to : FR_ATTN_BLOCK);
         w->seen |= bits(state->from, state->to);
         sees_next |= query->first < next + FR_ATTN_BLOCK && query->last >= next;
     }
-    if (w->seen == 0) return;
     group_queries(w);
+    return sees_next;
+}
+
+/* Enters the next block. From one block that all queries see to the next such block, their states do not change. */
+static void enter_block(walk *w, int64_t block) {
+    const fr_attn *attn = w->attn;
+    int64_t next = block + FR_ATTN_BLOCK;
+    bool inside = block > w->first && next <= w->last;
+    bool sees_next = true;
+    w->block = block;
+    if (!inside || !w->inside) sees_next = place_queries(w);
+    w->inside = inside;
+    if (w->seen == 0) return;
     w->k = attn->k_pages[block / FR_ATTN_BLOCK] + attn->k_at;
     w->v = attn->v_pages[block / FR_ATTN_BLOCK] + attn->v_at;
     w->asked = w->k == w->next_k;
@@ -293,7 +308,7 @@ static void weigh_block(const walk *w) {
 }
 
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
-    walk w = {.attn = attn, .steps = steps, .tile = attn->scratch};
+    walk w = {.attn = attn, .steps = steps, .tile = attn->scratch, .last = INT64_MAX};
     w.states = (fr_attn_state *)(void *)(attn->scratch + fr_attn_tile(attn->head_dim));
     float *row = (float *)(void *)(w.states + attn->count);
     int64_t first = INT64_MAX, last = 0;
@@ -310,6 +325,8 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         }
         if (query->first < first) first = query->first;
         if (query->last > last) last = query->last;
+        if (query->first > w.first) w.first = query->first;
+        if (query->last < w.last) w.last = query->last;
     }
     for (int64_t block = first - first % FR_ATTN_BLOCK; block <= last; block += FR_ATTN_BLOCK) {
         enter_block(&w, block);
