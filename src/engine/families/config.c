@@ -21,8 +21,9 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, HIDDEN_MAX, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, FFN_MAX, .required = true,
-            .unless = ".expert_count"), /* a mixture's file may have .expert_count without .feed_forward_length,
-                                         * because a mixture may have no dense layer */
+            /* if GGUF lacks .feed_forward_length, .expert_count must be there, because a mixture may have no dense
+             * layer */
+            .unless = ".expert_count"),
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, HEADS_MAX, .required = true),
     FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, HEADS_MAX,
             .like = offsetof(fr_model_spec, layer.attention.heads)),
@@ -33,7 +34,7 @@ const fr_config_row fr_size_keys[] = {
 #define HEAD_DIM \
     FR_SIZE(layer.attention.head_dim, "head_dim", ".attention.key_length", 2, HEAD_DIM_MAX, .per_head = true)
 
-/* The keys of rotary positions in GGUF; rope_config.c reads those in config.json. */
+/* The keys of rotary positions in GGUF. The keys in config.json are read by rope_config.c. */
 #define BASE FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12)
 #define HEADS                                                                       \
     HEAD_DIM, FR_SAME(layer.attention.head_dim, ".attention.value_length"),         \
@@ -68,9 +69,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Gives the number for a file without the key. It is the field's default or, if the default is 0, a value derived from
- * other fields (`like`, `per_head`). In two cases it is the derived value whatever the default is: for `per_head` rows
- * in GGUF, and if config.json has the key with null, because transformers 5.17 derives the number then. */
+/* Gives the number for a file without the key. It is the field's default; if the default is 0, it is derived from other
+ * fields (`like`, `per_head`). In two cases it is derived even if there is a default. The first is a `per_head` row in
+ * GGUF. The second is a key whose value is null in config.json, because transformers 5.17 derives the number then. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);
@@ -86,7 +87,7 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
     return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
 }
 
-/* Reads a number for which the file has an array with one entry for each layer. All entries must be equal. */
+/* Reads a number for which the file may have an array with one entry for each layer. All entries must be equal. */
 static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
     int64_t numbers[FR_LAYERS_MAX];
     size_t count = spec->trunk.layers;
@@ -121,8 +122,8 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
     return (size_t *)(void *)((char *)layer + (row->field - offsetof(fr_model_spec, layer)));
 }
 
-/* Reads the first layer's value into spec->layer. If the layers exist already and the file has an array, also reads
- * each layer's own value. */
+/* Reads the first layer's value into spec->layer. If the layers have already been made and the file has an array, also
+ * reads the value of each layer. */
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_LAYERS_MAX];
     if (!s->gguf) return read_size(s, row, spec);
@@ -235,7 +236,7 @@ static fr_status read_rows(const fr_family *family, const fr_source *s, fr_model
     return FR_OK;
 }
 
-/* Reads GGUF's arrays into the layers, once these have been made. */
+/* Reads GGUF's arrays into the layers, after these have been made. */
 static fr_status read_arrays(const fr_family *family, const fr_source *s, fr_model_spec *spec) {
     for (size_t t = 0; s->gguf && t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++)
@@ -283,8 +284,8 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
     return FR_OK;
 }
 
-/* Sets for a GGUF file which values of a head are rotated together (`neox`). This follows from the order of the rows
- * of queries and keys, which each family has set. */
+/* Sets for a GGUF file which values of a head are rotated together (`neox`). This follows from `order`, the order in
+ * which the family's GGUF files have the rows of queries and keys. */
 static void pair_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
     for (size_t i = 0; i < trunk->ropes && order != FR_ROWS_ALIKE; i++) trunk->rope[i].neox = order == FR_ROWS_TO_NEOX;
 }
@@ -301,15 +302,15 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source) {
     return FR_OK;
 }
 
-/* Reads from the tensors what no key says. In a folder that is whether there is a separate head. In GGUF it is the
- * size of the vocabulary, which is the length of the table of ids. */
+/* Reads from the tensors what no key says. For a folder, this is whether there is a separate head. For GGUF, it is the
+ * size of the vocabulary, which is the number of rows of the embedding table. */
 static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
     if (!source->weights || source->drafter) return FR_OK;
     if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);
     return fr_config_vocabulary(source->weights->files, spec->trunk.hidden, &spec->trunk.vocab);
 }
 
-/* Finds out, by the first layer's tensors in a GGUF file, which projections have biases. */
+/* Finds out which projections have biases, from the tensors of the first layer in a GGUF file. */
 static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->attention.qkv_bias =
         fr_source_has(source, "blk.0.attn_q.bias") || fr_source_has(source, "blk.0.attn_qkv.bias");
@@ -317,12 +318,12 @@ static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->ffn.biased = fr_source_has(source, "blk.0.ffn_up.bias");
 }
 
-/* Gives the scale of scores, for which GGUF has no key, as readers of a GGUF file assume it. */
+/* Gives the scale of scores. GGUF has no key for it, so this is the scale that readers of GGUF files assume. */
 static float scale_in_gguf(const fr_family *family, const fr_trunk_spec *trunk, const fr_attention_spec *a) {
     return fr_rsqrt(trunk->layers == family->scaled_by_hidden ? trunk->hidden / a->heads : a->head_dim);
 }
 
-/* Computes the fields that follow from the fields that were read. */
+/* Computes fields from the fields that were read. */
 static void complete(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
     float *scale = &spec->layer.attention.scale;
     if (source->gguf && family->scaled_by_hidden)
@@ -416,7 +417,8 @@ static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writ
     for (size_t i = 0; i < trunk->layers; i++) fr_gguf_add_u32(w, (uint32_t)*of_layer(&trunk->layer[i], row));
 }
 
-/* Writes a number. It is at least the row's lower limit, because readers require a window even if no layer slides. */
+/* Writes a number, or the row's lower limit if that is larger. For example, readers require a window even if no layer
+ * slides. */
 static void put_size(const fr_config_row *row, size_t value, fr_gguf_writer *w) {
     if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)fr_larger(value, (size_t)row->low));
 }
@@ -453,7 +455,7 @@ static fr_status check_scale(const fr_family *family, const fr_config_row *row, 
 }
 
 /* Makes a spec from a trunk, so that the family's rows (fr_config_row) can be written from it. Rows are written from
- * the spec of a single layer. The MTP layer's spec is used, because the MTP layer always has attention. */
+ * the spec of a single layer. This is the MTP layer's spec, because the MTP layer always has attention. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;

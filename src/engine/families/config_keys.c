@@ -52,7 +52,7 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
     FR_TRY(fr_json_bool(weights->files->config, "tie_word_embeddings", false, where, &outer));
     if (tied || outer || fr_weights_has(weights, fr_names_top(weights), "lm_head.weight")) return FR_OK;
     if (fr_weights_has(weights, "", "embed_out.weight")) return FR_OK; /* GPT-NeoX's name of the head */
-    /* Models for embeddings are published without a head, such as Qwen3-Embedding-8B. They generate no text
+    /* Models for embeddings, such as Qwen3-Embedding-8B, are published without a head. They generate no text
      * (fr_model_check_head). */
     if (weights->files->pooling) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %slm_head.weight is missing, and tie_word_embeddings is false",

@@ -1,6 +1,7 @@
 /* The names of tensors that decoders share: see family.h.
  *
- * Published names are transformers', those of GGUF github.com/ggml-org/llama.cpp's, gguf-py/gguf/tensor_mapping.py. */
+ * The published names are those of transformers. The names in GGUF are those of github.com/ggml-org/llama.cpp,
+ * gguf-py/gguf/tensor_mapping.py. */
 #include "src/engine/families/family.h"
 
 #define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .norm = true)
@@ -56,7 +57,8 @@ const fr_tensor_name fr_behind_norm_names[] = {
     {0},
 };
 
-/* Names for files in which gate and up are one tensor, with gate's rows first, both in folders and in GGUF. */
+/* Names for files in which gate and up are one tensor, both in folders and in GGUF. The rows of gate come first in this
+ * tensor. */
 const fr_tensor_name fr_fused_ffn_names[] = {
     FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
     FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),

@@ -1,14 +1,16 @@
-/* DeepSeek-V3 (R1, V3.1) and models with the same attention. GLM-4.7-Flash has the same layers. Both are read from
- * config.json of DeepseekV3ForCausalLM and Glm4MoeLiteForCausalLM, and from GGUF "deepseek2". DeepSeek-V3.2 and GLM-5
- * have V3's layers with an indexer; they run up to index_topk positions. They are read from folders of
- * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, and from GGUF "deepseek32" and "glm-dsa". Sarvam 105B has V3's
- * layers with names of its own for some keys (SarvamMLAForCausalLM, only folders). Two dense decoders have the same
- * attention: Youtu-LLM (YoutuForCausalLM, GGUF "deepseek2" without experts) and MiniCPM3 (MiniCPM3ForCausalLM, GGUF
- * "minicpm3").
+/* DeepSeek-V3 (R1, V3.1) and models with the same attention:
+ *     DeepSeek-V3         DeepseekV3ForCausalLM, GGUF "deepseek2"
+ *     GLM-4.7-Flash       the same layers: Glm4MoeLiteForCausalLM, GGUF "deepseek2"
+ *     DeepSeek-V3.2       V3's layers with an indexer: DeepseekV32ForCausalLM, GGUF "deepseek32"
+ *     GLM-5               V3's layers with an indexer: GlmMoeDsaForCausalLM, GGUF "glm-dsa"
+ *     Sarvam 105B         V3's layers, other names of some keys: SarvamMLAForCausalLM, only folders
+ *     Youtu-LLM           a dense decoder: YoutuForCausalLM, GGUF "deepseek2" without experts
+ *     MiniCPM3            a dense decoder: MiniCPM3ForCausalLM, GGUF "minicpm3"
+ * Models with an indexer run up to index_topk positions.
  *
  * Source: the published checkpoints and transformers 5.24, models deepseek_v3, glm4_moe_lite, sarvam_mla, youtu and
  * minicpm3; for GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b and v_b in separate
- * tensors, with k_b's matrices transposed; older files have kv_b as it is published. */
+ * tensors, with k_b's matrices transposed. Older GGUF files have kv_b as it is published. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +27,7 @@ static const fr_tensor_naming names = {
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-#define LATENT_EPS 1e-6F /* eps of both latents' norms in the published modules, which ignore rms_norm_eps */
+#define LATENT_EPS 1e-6F /* eps of the norms of both latents in the published modules, which ignore rms_norm_eps */
 
 static const fr_model_spec v3 = {
     .trunk =
@@ -93,7 +95,7 @@ static const fr_model_spec of_gguf = {.layer = {.mixer = FR_MIXER_MLA,
                                                             .routed_scaling = 1.0F}},
                                       .mixture = {.any_scoring = true}};
 
-/* Refuses models in which some layer after the dense ones is not a mixture. */
+/* Refuses models in which some layers after the first dense ones have no mixture. */
 static fr_status check_router(const fr_source *source, fr_model_spec *s) {
     int64_t every;
     (void)s;
@@ -103,7 +105,7 @@ static fr_status check_router(const fr_source *source, fr_model_spec *s) {
                : fr_fail(FR_UNBUILT, "%s: moe_layer_freq %lld is not built (1 is)", source->where, (long long)every);
 }
 
-/* Reads V2's groups of experts, if the model chooses in groups. */
+/* Reads the groups of experts of DeepSeek-V2, if the model chooses experts by groups. */
 static fr_status read_greedy(const fr_source *source, fr_model_spec *s) {
     const char *method;
     FR_TRY(fr_json_text(source->text, "topk_method", source->where, &method));
@@ -121,12 +123,13 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_WITHOUT("attention_bias"),
                                     FR_ONLY("topk_method", "noaux_tc"),
                                     FR_PART(router),
-                                    FR_NONE(".attention.temperature_scale"), /* Mistral Large 3's, which scales queries
-                                                                              * by position */
+                                    FR_NONE(".attention.temperature_scale"), /* a key of Mistral Large 3, which scales
+                                                                              * queries by their position */
                                     {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
-/* Finds the scoring of a GGUF file. V2 uses softmax without a correction, but older files have no key that says so. */
+/* Finds out how a GGUF file's router computes scores. V2 uses softmax without a correction, but older files have no key
+ * that says so. */
 static void find_scoring(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     e->score_bias = fr_source_layer_has(source, s, "exp_probs_b.bias");
@@ -154,7 +157,8 @@ const fr_family fr_family_deepseek = {.architectures =
                                       .shape = shape,
                                       .names = &names};
 
-/* DeepSeek-V2: transformers ignores norm_topk_prob here, and all layers after the first dense ones are mixtures. */
+/* DeepSeek-V2. For this model transformers ignores norm_topk_prob, and all layers after the first dense ones are
+ * mixtures. */
 const fr_family fr_family_deepseek_v2 = {.architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
                                          .gguf = "deepseek2",
                                          .tokenizer = "gpt2",
@@ -181,7 +185,8 @@ const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"G
                                        .shape = shape,
                                        .names = &names};
 
-/* Sarvam 105B. The published modeling file always normalizes the weights of a row's experts, so false is refused. */
+/* Sarvam 105B. The published modeling file always normalizes the weights of a row's experts. So if norm_topk_prob is
+ * false, the model is refused. */
 static const fr_mixture_words words_of_sarvam = {.shared = "num_shared_experts"};
 
 static const fr_model_spec sarvam = {
@@ -216,10 +221,10 @@ const fr_family fr_family_sarvam_mla = {.architectures = (const char *const[]){"
 
 /* -------------------------------------------------------------------------------------------------------- indexers */
 
-/* In DeepSeek-V3.2 and GLM-5 an indexer selects index_topk positions for each row, and attention reads these
- * positions. A context of at most index_topk positions is selected completely, so the attention is V3's, and the
- * indexer's tensors aren't read. Longer contexts are refused. GGUF is not written, because readers need the
- * indexer. */
+/* In DeepSeek-V3.2 and GLM-5 an indexer selects index_topk positions for each row, and attention reads only these
+ * positions. If a context has at most index_topk positions, all of them are selected. Attention is then the same as
+ * V3's, and the indexer's tensors aren't read. Longer contexts are refused. GGUF is not written, because readers of
+ * GGUF need the indexer. */
 static const fr_tensor_naming indexed_names = {.layer = {fr_latent_names, fr_mixture_names},
                                                .mtp = fr_mtp_names,
                                                .layer_extras =
@@ -279,8 +284,8 @@ static const fr_config_row indexer[] = {
     FR_SIZE(trunk.selected, "index_topk", ".attention.indexer.top_k", 1, 1 << 24, .required = true),
     {0}};
 
-/* Lowers context_limit to index_topk. This comes after rotary positions were read, because these depend on the limit
- * that the file gives. */
+/* Lowers context_limit to index_topk. This is done after rotary positions were read, because these depend on the limit
+ * in the file. */
 static fr_status indexed_shape(const fr_source *source, fr_model_spec *s) {
     if (s->trunk.selected < s->trunk.context_limit) s->trunk.context_limit = s->trunk.selected;
     return shape(source, s);
@@ -320,7 +325,7 @@ static const fr_model_spec youtu = {
 static const fr_model_spec dense_of_gguf = {
     .layer = {.mixer = FR_MIXER_MLA, .mla = {.eps = LATENT_EPS}, .ffn = {.activation = FR_SILU}}};
 
-/* Writes that no layer has a mixture. Readers of deepseek2 require these keys. */
+/* Writes keys which say that no layer has a mixture. Readers of deepseek2 require these keys. */
 static fr_status put_no_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     (void)where;
@@ -358,11 +363,11 @@ static const fr_model_spec minicpm3 = {.trunk = {.vocab = 73448,
                                                  .mla = {.q_lora = 768, .nope = 64, .eps = LATENT_EPS},
                                                  .ffn = {.width = 6400, .activation = FR_SILU}}};
 
-#define DEPTH 1.4 /* scale_depth and dim_model_base of the published model, which readers of GGUF assume */
+#define DEPTH 1.4 /* scale_depth and dim_model_base (BASE) of the published model, which readers of GGUF assume */
 #define BASE  256.0
 
-/* Reads what follows from other sizes: the width of a value, the factor of the outputs of attention and feed-forward,
- * and the factor of the logits. */
+/* Reads values that are computed from other sizes: the width of a value, the factor of the outputs of attention and
+ * feed-forward, and the factor of the logits. */
 static fr_status read_scales(const fr_source *source, fr_model_spec *s) {
     double layers = (double)s->trunk.layers, hidden = (double)s->trunk.hidden, depth = DEPTH, base = BASE;
     const json_t *told_depth = json_object_get(source->text, "scale_depth");
@@ -412,8 +417,8 @@ static const fr_config_row own_of_minicpm3[] = {FR_ONLY("hidden_act", "silu"),
                                                 FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
                                                 FR_REAL(trunk.embedding_scale, "scale_emb", NULL, 1e-6, 1e6),
                                                 {0}};
-/* The usual rows of sizes, but without a row for kv_heads. GGUF's key has the number of heads there, while the cache
- * has only one KV head. */
+/* The usual rows of sizes, but without a row for kv_heads. GGUF's key has the number of heads there, although the cache
+ * has only one head of keys and values. */
 static const fr_config_row sizes_of_minicpm3[] = {
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
     FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_LAYERS_MAX, .required = true),

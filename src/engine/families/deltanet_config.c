@@ -87,8 +87,8 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
     return FR_OK;
 }
 
-/* Finds the layers of gated DeltaNet. Newer files have a flag for each layer, including the MTP layer; older ones have
- * the interval of layers with attention. */
+/* Finds out which layers are gated DeltaNet. Newer files have a flag for each layer, including the MTP layer. Older
+ * files have the interval between layers with attention. */
 static fr_status read_kinds(const fr_source *source, const fr_model_spec *spec, bool *recurrent) {
     const fr_gguf *gguf = source->gguf;
     int64_t flags[FR_LAYERS_MAX];
@@ -122,8 +122,8 @@ fr_status fr_deltanet_layers(const fr_source *source, fr_model_spec *spec,
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* Writes a flag for each layer, and for older readers the interval, which follows from the first layer with
- * attention. */
+/* Writes a flag for each layer. For older readers, also writes the interval, which is computed from the first layer
+ * with attention. */
 static void put_kinds(const fr_trunk_spec *s, size_t mtp_layers, fr_gguf_writer *w) {
     size_t first = 0;
     while (first < s->layers && s->layer[first].mixer == FR_MIXER_DELTANET) first++;

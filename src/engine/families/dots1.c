@@ -1,6 +1,6 @@
-/* dots.llm1 and Solar Open: config.json of Dots1ForCausalLM and SolarOpenForCausalLM, GGUF "dots1"; llama.cpp's Solar
- * Open is "glm4moe". Source: transformers 5.24, models dots1 and solar_open; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/dots1.py. Routers are DeepSeek-V3's. */
+/* dots.llm1 and Solar Open: config.json of Dots1ForCausalLM and SolarOpenForCausalLM, GGUF "dots1". (llama.cpp writes
+ * Solar Open as "glm4moe".) Source: transformers 5.24, models dots1 and solar_open; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/dots1.py. The routers are those of DeepSeek-V3. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -17,7 +17,8 @@ static const fr_model_spec dots1 = {
                           .score_bias = true,
                           .routed_scaling = 1}}};
 
-/* Reads the window of the layers after the first max_window_layers ones; no key switches it on. */
+/* Reads the window of the layers after the first max_window_layers layers. There is no key that turns the window
+ * off. */
 static fr_status read_window(const fr_source *source, fr_model_spec *s) {
     size_t *window = &s->layer.attention.window;
     s->kinds.first = FR_LAYERS_MAX;

@@ -1,6 +1,6 @@
 /* ERNIE 4.5, dense: config.json of Ernie4_5ForCausalLM, GGUF "ernie4_5". Source: the published checkpoints and
  * transformers 5.17, model ernie4_5; for GGUF github.com/ggml-org/llama.cpp, conversion/ernie.py. Heads are rotated in
- * pairs of neighbours; one flag says if projections have biases, all of them or none. */
+ * pairs of neighbouring values. One flag says whether all projections have biases or none has one. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {.trunk = {.vocab = 103424,

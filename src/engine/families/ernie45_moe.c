@@ -9,7 +9,7 @@
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/mtp_layer.h"
 
-#define LEAST_SUM 1e-12F /* weights are divided by their sum, or by this if the sum is smaller */
+#define LEAST_SUM 1e-12F /* weights are divided by their sum, or by this number if their sum is smaller */
 #define INTERVAL  ".interleave_moe_layer_step"
 
 static const fr_mixture_words words = {"moe_num_experts", "moe_k", "moe_intermediate_size", "moe_num_shared_experts"};
@@ -34,8 +34,8 @@ static const fr_model_spec defaults = {
                           .routed_scaling = 1.0F}},
     .mixture = {.words = &words, .shared = 2, .shared_by_count = true, .normalizes = true}};
 
-/* Finds the dense layers. Every `interval`th layer has a mixture, from the first to the last that the configuration
- * allows. */
+/* Finds out which layers are dense. Between the first and the last layer for which the configuration allows a mixture,
+ * every `interval`th layer has one. */
 static fr_status read_dense(const fr_source *source, const fr_model_spec *s, bool *is_dense) {
     int64_t first = (int64_t)s->mixture.leading_dense, last = -1, interval;
     if (source->gguf) {
@@ -85,8 +85,8 @@ static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes `first`, the first layer with a mixture, and the interval of the mixtures after it, which must go on to the
- * end. */
+/* Writes `first`, the first layer with a mixture. Also writes the interval of the mixtures after it, which must
+ * continue to the last layer. */
 static fr_status put_layers(const fr_trunk_spec *s, size_t first, const char *where, fr_gguf_writer *w) {
     size_t interval = 1;
     while (first + interval < s->layers && !s->layer[first + interval].experts.count) interval++;
@@ -127,7 +127,8 @@ static const fr_tensor_name bias_names[] = {
     {0},
 };
 
-/* Names after MTP. The layer has no norm, table and head of its own. */
+/* The names of the MTP layer's tensors, after the prefix MTP. The layer has no final norm, embedding table or head of
+ * its own. */
 static const fr_tensor_name mtp_names[] = {
     FR_MATRIX(fr_mtp_layer, eh_proj, HIDDEN, TWICE_HIDDEN, MTP_LINEAR, NULL),
     FR_VECTOR(fr_mtp_layer, enorm, HIDDEN, "emb_norm.0.weight", NULL),

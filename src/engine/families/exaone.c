@@ -1,6 +1,6 @@
 /* EXAONE 3.0 and 3.5: config.json of ExaoneForCausalLM, GGUF "exaone". Source: transformers 5.24, model exaone, which
- * is Llama's with other names; for GGUF github.com/ggml-org/llama.cpp, conversion/exaone.py, which leaves rows as they
- * are. */
+ * is Llama's with other names; for GGUF github.com/ggml-org/llama.cpp, conversion/exaone.py, which does not reorder the
+ * rows of queries and keys. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

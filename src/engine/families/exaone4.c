@@ -1,9 +1,9 @@
-/* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4"; K-EXAONE, a mixture: ExaoneMoeForCausalLM and
- * ExaoneMoEForCausalLM, "exaone-moe". Source: transformers 5.24, models exaone4 and exaone_moe; for GGUF
+/* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4". K-EXAONE, a mixture: config.json of ExaoneMoeForCausalLM
+ * and ExaoneMoEForCausalLM, GGUF "exaone-moe". Source: transformers 5.24, models exaone4 and exaone_moe; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/exaone.py and src/models/exaone4.cpp, which has windows only in models of
- * 64 layers. Norms come only after attention and feed-forward, in the mixture only before them. If some layers slide,
- * the heads of full layers aren't rotated. Source for the MTP layer of the mixture, which transformers and llama.cpp
- * ignore: github.com/vllm-project/vllm, exaone_moe_mtp.py. */
+ * 64 layers. In EXAONE 4, norms come only after attention and feed-forward; in K-EXAONE, they come only before them. If
+ * some layers slide, the heads of full layers aren't rotated. transformers and llama.cpp ignore the mixture's MTP
+ * layer; the source for it is github.com/vllm-project/vllm, exaone_moe_mtp.py. */
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 #include "src/engine/families/mixture.h"
@@ -17,8 +17,8 @@ static const fr_model_spec defaults = {
               .ffn = {.width = 16384, .activation = FR_SILU}},
     .kinds = {.every = 4}};
 
-/* Reads the window, which may be null in config.json, and the pattern. If the pattern is a text of letters, the kinds
- * of layers are in layer_types instead. */
+/* Reads the window, which may be null in config.json, and the pattern of sliding layers. If the pattern is a text of
+ * letters, the kinds of layers are read from layer_types instead. */
 static fr_status read_window(const fr_source *source, fr_model_spec *s) {
     static const char pattern[] = "sliding_window_pattern";
     const json_t *window = json_object_get(source->text, "sliding_window");
@@ -76,7 +76,8 @@ static const fr_model_spec sparse = {
     .mixture = {.words = &words, .shared = 1, .shared_by_count = true, .leading_dense = 1},
     .kinds = {.every = 4}};
 
-/* The defaults for keys that a GGUF file lacks are llama.cpp's. The other members here are the same in every file. */
+/* The defaults for keys that a GGUF file lacks, which are llama.cpp's. Other members of this spec are the same in every
+ * file. */
 static const fr_model_spec sparse_gguf = {.trunk = {.rope = {{.neox = true}}},
                                           .layer = {.attention = {.qk_norm = true},
                                                     .ffn = {.activation = FR_SILU},
@@ -87,7 +88,7 @@ static const fr_model_spec sparse_gguf = {.trunk = {.rope = {{.neox = true}}},
                                           .mixture = {.shared = 1},
                                           .kinds = {.every = 4}};
 
-/* Reads the number of MTP layers. A folder with several of them has its MTP layers ignored. */
+/* Reads the number of MTP layers. If a folder has several MTP layers, they are ignored. */
 static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     size_t layers;
     if (source->gguf) return fr_config_gguf_mtp(source->gguf, &s->trunk.layers, &s->mtp_layers);
@@ -96,7 +97,7 @@ static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Refuses a list with other windows than the layers have: K-EXAONE 2.0 has windows of several widths. */
+/* Refuses a list whose windows differ from those of the layers. K-EXAONE 2.0 has windows of several widths. */
 static fr_status check_windows(const fr_source *source, const char *key, const fr_layer_spec *layers, size_t count) {
     const json_t *list = json_object_get(source->text, key), *window;
     size_t i;
@@ -108,8 +109,8 @@ static fr_status check_windows(const fr_source *source, const char *key, const f
     return FR_OK;
 }
 
-/* Makes the layers. The MTP layer has a dense feed-forward, whatever the other layers have, and full attention in all
- * published models. */
+/* Makes the layers. The MTP layer has a dense feed-forward even if all other layers are mixtures. In all published
+ * models it has full attention. */
 static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
     fr_layer_spec *mtp = &s->trunk.mtp;
     FR_TRY(fr_mixture_told_layers(source, s));

@@ -1,6 +1,7 @@
 /* The Falcon models before Falcon 3 (7B, 40B, 180B, and the smaller falcon-rw): config.json of FalconForCausalLM, GGUF
  * "falcon". Source: transformers 5.24, model falcon; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon.py.
- * Folders have queries, keys and values key head by key head. falcon-rw has ALiBi instead of rotary positions. */
+ * Folders have one tensor for queries, keys and values, which is ordered by key heads. falcon-rw has ALiBi instead of
+ * rotary positions. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -15,7 +16,7 @@ static const fr_model_spec defaults = {
               .rope = {{.neox = true}}},
     .layer = {.norms = FR_NORM_SHARED, .attention = {.heads = 71}, .ffn = {.activation = FR_GELU_ERF}}};
 
-/* Reads the key heads, the width of the feed-forward and the places of norms. */
+/* Reads the number of key heads, the width of the feed-forward, and where norms are. */
 static fr_status read_layers(const fr_source *source, fr_model_spec *s) {
     bool newer, one_key, parallel;
     int64_t norms, heads = (int64_t)s->layer.attention.heads;

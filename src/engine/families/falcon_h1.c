@@ -1,8 +1,9 @@
 /* Falcon-H1: config.json of FalconH1ForCausalLM, GGUF "falcon-h1". Source: the published checkpoints and transformers
  * 5.24, model falcon_h1; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon_h1.py and src/models/falcon-h1.cpp.
- * Each layer has attention and Mamba-2 side by side, then a feed-forward. Many products have a multiplier. GGUF's
- * weights are already multiplied by these multipliers (quantize does it too). For a folder, a multiplier is applied to
- * the product (fr_layer_factors) or, for the inputs of Mamba-2's convolution, to the weights of the convolution. */
+ * Each layer runs attention and Mamba-2 on the same input, and then a feed-forward. Many products have a multiplier. In
+ * GGUF, the weights are already multiplied by it (`forerun quantize` does the same). For a folder, a multiplier is
+ * applied to the product (fr_layer_factors). For the inputs of Mamba-2's convolution, it is applied to the weights of
+ * the convolution. */
 #include <math.h>
 
 #include "base/error.h"
@@ -24,7 +25,7 @@ static fr_status read_real(const fr_source *source, const char *key, double *val
     return fr_json_real(source->text, key, -1e6, 1e6, 1.0, source->where, value);
 }
 
-/* Reads a list of `count` factors; without the list all are 1. */
+/* Reads a list of `count` factors. If there is no list, all factors are 1. */
 static fr_status read_list(const fr_source *source, const char *key, size_t count, double *values) {
     const json_t *list = json_object_get(source->text, key);
     bool given = list && !json_is_null(list);
@@ -39,8 +40,8 @@ static fr_status read_list(const fr_source *source, const char *key, size_t coun
     return FR_OK;
 }
 
-/* Sets the factor of a product. The multiplier of an input is a factor of the products that read it. A multiplier of 0
- * is refused, because a factor of 0 means that there is none. */
+/* Sets the factor of a product. If an input has a multiplier, this is a factor of each product that reads the input. A
+ * multiplier of 0 is refused, because a factor of 0 means that there is no factor. */
 static fr_status set_factor(const fr_source *source, const char *key, float *factor, double value) {
     *factor = (float)value;
     if (*factor != 0.0F) return FR_OK;
@@ -85,7 +86,8 @@ static fr_status read_multipliers(const fr_source *source, fr_model_spec *s) {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the width that all heads of Mamba-2 have together, and whether and where their outputs are normed. */
+/* Reads the width of all heads of Mamba-2 together. Also reads whether their outputs have a norm, and where this norm
+ * is. */
 static fr_status read_states(const fr_source *source, fr_model_spec *s) {
     bool normed;
     size_t expand, inner;
@@ -137,8 +139,8 @@ static const fr_tensor_name layer_names[] = {
     FR_MATRIX(fr_layer, attention.k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", FACTOR(k)),
     FR_MATRIX(fr_layer, attention.v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight", FACTOR(v)),
     FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight", FACTOR(o)),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_ff_layernorm.weight", "ffn_norm"), /* llama.cpp spells this name
-                                                                                       * without .weight */
+    /* llama.cpp's name of this tensor has no ".weight" */
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_ff_layernorm.weight", "ffn_norm"),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, NULL, "ffn_norm.weight"),
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, FEED "gate_proj.weight", "ffn_gate.weight", FACTOR(gate)),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, FEED "up_proj.weight", "ffn_up.weight"),

@@ -16,8 +16,8 @@ static const fr_family *const families[] = {
 
 enum { COUNT = sizeof families / sizeof *families };
 
-/* Returns true if the key has a number other than 0. Also returns true if its value is not a number, which the family
- * then reports. */
+/* Returns true if the value of the key is a number other than 0. Also returns true if the value is not a number; the
+ * family then reports the error. */
 static bool has_number(const fr_gguf *gguf, const char *key) {
     int64_t number;
     return fr_gguf_find(gguf, key) && (fr_gguf_int(gguf, key, 0, INT64_MAX, 0, &number) != FR_OK || number);
@@ -43,7 +43,8 @@ const char *fr_family_word(const fr_family *family) {
     return family->gguf ? family->gguf : family->architectures[0];
 }
 
-/* Writes the letters and digits of an architecture's name in lower case, without an ending such as ForCausalLM. */
+/* Shortens an architecture's name: writes its letters and digits in lower case, and leaves out an ending such as
+ * ForCausalLM. */
 static void shorten(const char *architecture, char *name, size_t size) {
     static const char *const tails[] = {"forcausallm", "forconditionalgeneration", "lmheadmodel", "model", NULL};
     size_t length = 0;
@@ -57,9 +58,9 @@ static void shorten(const char *architecture, char *name, size_t size) {
         }
 }
 
-/* Gives the supported architecture whose name has the most letters at its beginning in common with this one. There
- * must be at least four such letters, or three if they are the whole of a name. If several architectures have equally
- * many, gives the one with the shortest name. NULL: no architecture has such a name. */
+/* Finds the supported architecture whose name shares the longest beginning with this name. At least four letters must
+ * be shared, or three letters if these are one of the names completely. Among equals, the shortest name is taken. Gives
+ * NULL if there is no such architecture. */
 static const char *find_nearest(const char *architecture) {
     char name[64], other[64];
     const char *nearest = NULL;

@@ -1,6 +1,7 @@
 /* Gemma 1 (2B, 7B, CodeGemma): config.json of GemmaForCausalLM, GGUF "gemma". Source: transformers 5.24, model gemma;
  * for GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma.cpp. Published files store the
- * weights of norms minus 1. Early files call the activation "gelu" and mean the tanh form, which later files name. */
+ * weights of norms minus 1. Early files call the activation "gelu" but mean its tanh form. Later files name the tanh
+ * form. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,8 +1,8 @@
-/* Gemma 2 and VaultGemma: config.json of Gemma2ForCausalLM, GGUF "gemma2"; and config.json of VaultGemmaForCausalLM,
- * which llama.cpp does not know. Source: transformers 5.24, models gemma2 and vaultgemma; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate,
- * with one rotary form. Norms come before and after attention and feed-forward, in VaultGemma only before them.
- * Published files store the norms' weights minus 1; scores and logits have soft caps. */
+/* Gemma 2 and VaultGemma. Gemma 2: config.json of Gemma2ForCausalLM, GGUF "gemma2". VaultGemma: config.json of
+ * VaultGemmaForCausalLM, which llama.cpp does not know. Source: transformers 5.24, models gemma2 and vaultgemma; for
+ * GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate,
+ * and share one rotary form. In Gemma 2, norms come before and after attention and feed-forward; in VaultGemma, they
+ * come only before them. Published files store the norms' weights minus 1. Scores and logits have soft caps. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -32,7 +32,7 @@ const fr_family fr_family_gemma2 = {
     .architectures = (const char *const[]){"Gemma2ForCausalLM", "gemma2", NULL},
     .gguf = "gemma2",
     .tokenizer = "llama",
-    .scaled_by_hidden = 46, /* number of layers of the 27B, which scales scores by the hidden width */
+    .scaled_by_hidden = 46, /* number of layers of the 27B model, which scales scores by hidden / heads */
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys},
     .rope = fr_rope_one_form,

@@ -1,4 +1,4 @@
-/* Gemma 3, text: config.json of Gemma3ForCausalLM and the text half of Gemma3ForConditionalGeneration, GGUF "gemma3".
+/* Gemma 3, text: config.json of Gemma3ForCausalLM, and the text part of Gemma3ForConditionalGeneration; GGUF "gemma3".
  * Source: transformers 5.17, model gemma3; for GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and
  * src/models/gemma3.cpp. Five sliding layers are followed by a full one. Norms come before and after attention and
  * feed-forward. Published files store the norms' weights minus 1. */
@@ -33,7 +33,7 @@ static const fr_config_row own[] = {
     FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17),
     {0}};
 
-/* Makes the layers. In transformers only the class without a vision tower has a soft cap of logits. */
+/* Makes the layers. In transformers, the class with a vision tower has no soft cap of logits, so it is removed. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (!source->gguf && source->text != source->root) s->trunk.softcap = 0;
     if (!source->gguf)
@@ -46,7 +46,7 @@ const fr_family fr_family_gemma3 = {
     .architectures = (const char *const[]){"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "gemma3", NULL},
     .gguf = "gemma3",
     .tokenizer = "llama",
-    .scaled_by_hidden = 62, /* number of layers of the 27B, which scales scores by the hidden width */
+    .scaled_by_hidden = 62, /* number of layers of the 27B model, which scales scores by hidden / heads */
     .picture = "<image_soft_token>",
     .sees = true,
     .defaults = &defaults,

@@ -1,8 +1,8 @@
-/* Gemma 4, text: E-series, dense and mixtures of experts, and their assistants. config.json of Gemma4ForCausalLM,
- * Gemma4ForConditionalGeneration, Gemma4Unified... (the 12B), or for the drafter text_config of
- * Gemma4AssistantForCausalLM; GGUF "gemma4". Source: the published checkpoints and transformers 5.17, models gemma4,
- * gemma4_assistant, gemma4_unified; for GGUF github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py.
- * gemma4_layers.c makes its layers. */
+/* Gemma 4, text: the E-series, dense models and mixtures of experts, and their assistants. config.json of
+ * Gemma4ForCausalLM, Gemma4ForConditionalGeneration and Gemma4Unified... (the 12B), and for an assistant the
+ * text_config of Gemma4AssistantForCausalLM; GGUF "gemma4". Source: the published checkpoints and transformers 5.17,
+ * models gemma4, gemma4_assistant, gemma4_unified; for GGUF github.com/ggml-org/llama.cpp,
+ * gguf-py/gguf/tensor_mapping.py. The layers are made by gemma4_layers.c. */
 #include "src/engine/families/gemma4_layers.h"
 
 #include "base/error.h"
@@ -35,7 +35,7 @@ static fr_status put_kinds(const fr_trunk_spec *s, size_t mtp_layers, const char
     return FR_OK;
 }
 
-/* Sets the defaults in which Gemma4UnifiedTextConfig differs. */
+/* Sets the defaults of Gemma4UnifiedTextConfig that differ from Gemma 4's others. */
 static fr_status be_unified(const fr_source *source, fr_model_spec *s) {
     (void)source;
     s->trunk.context_limit = 262144;
@@ -45,7 +45,8 @@ static fr_status be_unified(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Sets the defaults of GGUF: no per-layer embeddings, and heads of sliding layers like those of full ones. */
+/* Sets the defaults of GGUF: there are no per-layer embeddings, and the heads of sliding layers are like those of full
+ * layers. */
 static fr_status be_gguf(const fr_source *source, fr_model_spec *s) {
     if (!source->gguf) return FR_OK;
     s->trunk.ple_width = s->trunk.rope[FR_SLIDING].dims = 0;
@@ -132,9 +133,9 @@ static const fr_tensor_name layer_names[] = {
     {0},
 };
 
-/* Tensors that nothing reads: towers for pictures and sound; projections in layers that borrow K/V, which have them
- * but don't use them; an assistant's centroids, if it scores all ids; the angles of full layers, if there are no such
- * layers. */
+/* Tensors that nothing reads. They are towers for pictures and sound; projections of layers that use another layer's
+ * keys and values; an assistant's centroids, if the assistant scores all ids; and the angles of full layers, if there
+ * are no full layers. */
 static const char *const extras[] = {"*vision*",
                                      "*audio*",
                                      "*.self_attn.[kv]_proj.weight",

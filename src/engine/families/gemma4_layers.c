@@ -1,5 +1,5 @@
-/* Makes Gemma 4's layers: see gemma4_layers.h. Two facts are not in GGUF's metadata and are found from the tensors:
- * the rotary factor, and whether full layers take their values from the key projection. */
+/* Makes Gemma 4's layers: see gemma4_layers.h. Two facts are not in GGUF's metadata and are found from the tensors: the
+ * rotary factor, and whether full layers take their values from the projection of keys. */
 #include "src/engine/families/gemma4_layers.h"
 
 #include <math.h>
@@ -11,14 +11,14 @@
 #include "base/sizes.h"
 #include "src/engine/families/config_keys.h"
 
-/* In the converter's table of divisors, an angle that is not rotated has a number of at least STANDING. All other
- * angles have 1. */
+/* The converter's table has a divisor for each angle. A divisor of at least STANDING means that the angle is not
+ * rotated. All other angles have the divisor 1. */
 #define STANDING 1e29f
 
 /* ------------------------------------------------------------------------------------------------- rotary positions */
 
-/* Reads rope_freqs.weight, the divisors of the full layers' frequencies: an entry of 1 for each angle that is rotated,
- * then the large entries of the other angles. */
+/* Reads rope_freqs.weight, the divisors of the full layers' frequencies. The table has a 1 for each angle that is
+ * rotated. The large entries of the other angles follow. */
 static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
     const float *table;
     size_t rotated = 0, angles = full->dims / 2;
@@ -28,8 +28,8 @@ static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
         if (table[i] < STANDING)
             return fr_fail(FR_INPUT, "%s: tensor rope_freqs.weight has %g at index %zu, expected ones, then 1e30",
                            source->where, (double)table[i], i);
-    /* half an angle is added, because a reader multiplies `partial` by the number of angles and rounds down, which
-     * must not lose an angle */
+    /* A reader multiplies `partial` by the number of angles and rounds down. Half an angle is added here, so that
+     * rounding doesn't lose an angle. */
     full->partial = rotated < angles ? ((double)rotated + 0.5) / (double)angles : 1.0;
     return FR_OK;
 }
@@ -90,8 +90,8 @@ static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const cha
     return FR_OK;
 }
 
-/* Reads the heads of layers: from per_layer_config if there is one; otherwise full layers have global_head_dim and,
- * with attention_k_eq_v, num_global_key_value_heads. */
+/* Reads the heads of layers. If there is a per_layer_config, they are read from it. Otherwise full layers have
+ * global_head_dim, and with attention_k_eq_v also num_global_key_value_heads. */
 static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     const fr_attention_spec *all = &s->layer.attention;
     json_t *table = NULL;
@@ -126,9 +126,9 @@ static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
 
 /* -------------------------------------------------------------------------------------------------- keys and values */
 
-/* Makes the last layers borrow K/V, or in an assistant all layers. Each of these layers must find a cache of its kind
- * to borrow. An assistant's row sees the target's K/V of earlier positions, but none at the row's own position, so the
- * window is wider by one position. */
+/* Makes the last layers use the keys and values of earlier layers. In an assistant, all layers use those of the target.
+ * For each of these layers there must be a cache of the layer's kind. An assistant's row sees the target's keys and
+ * values of earlier positions, but has none at its own position. So the window is wider by one position. */
 static fr_status share(const fr_source *source, fr_model_spec *s) {
     size_t layers = s->trunk.layers, owners = source->drafter ? 0 : layers - fr_smaller(s->borrowers, layers);
     bool seen[FR_LAYER_KINDS] = {false};
@@ -149,7 +149,7 @@ static fr_status share(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Doubles the feed-forward's width in layers that borrow K/V, if the model says so. */
+/* Doubles the width of the feed-forward in layers that use another layer's keys and values, if the model says so. */
 static fr_status widen(const fr_source *source, fr_trunk_spec *s) {
     bool wide;
     FR_TRY(fr_json_bool(source->text, "use_double_wide_mlp", false, source->where, &wide));
@@ -158,7 +158,8 @@ static fr_status widen(const fr_source *source, fr_trunk_spec *s) {
     return FR_OK;
 }
 
-/* Returns true if a layer has a value projection, as a separate tensor or in one with queries and keys. */
+/* Returns true if a layer has a projection of values, in a tensor of its own or in one tensor with those of queries and
+ * keys. */
 static bool has_values(const fr_source *source, size_t layer) {
     char alone[48], fused[48];
     snprintf(alone, sizeof alone, "blk.%zu.attn_v.weight", layer);
@@ -166,8 +167,8 @@ static bool has_values(const fr_source *source, size_t layer) {
     return fr_source_has(source, alone) || fr_source_has(source, fused);
 }
 
-/* Finds out if full layers take values from the keys. In GGUF they do if no full layer that owns a KV cache has a
- * value projection. */
+/* Finds out whether full layers take values from the keys. For a GGUF file this is so if none of the full layers with
+ * keys of their own has a projection of values. */
 static fr_status find_values(const fr_source *source, fr_trunk_spec *s) {
     size_t lacking = s->layers;
     bool some = false;
@@ -200,14 +201,15 @@ static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
                    e->count, e->width);
 }
 
-/* If the model says so, lets rows of a picture see the picture's later rows in sliding layers. GGUF has no key for
- * that. In models read from GGUF, rows of a picture see its later rows if the model has no per-layer embeddings. (The
- * E-series has them.) */
+/* Lets rows of a picture see the picture's later rows in sliding layers, if the model says so. GGUF has no key for
+ * this. So in a model that is read from GGUF, they do if the model has no per-layer embeddings. (The E-series has such
+ * embeddings.) */
 static void set_blocks(const fr_source *source, fr_model_spec *s) {
     const json_t *word = json_object_get(source->text, "use_bidirectional_attention");
     bool sees = s->layer.attention.sees_block;
     if (source->gguf) sees = s->trunk.ple_width == 0;
-    if (word) sees = json_is_string(word); /* the only supported text is "vision" */
+    /* The only supported text is "vision". */
+    if (word) sees = json_is_string(word);
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_attention_spec *a = &s->trunk.layer[i].attention;
         a->sees_block = sees && a->window;
@@ -227,8 +229,8 @@ static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
                    s->vocab);
 }
 
-/* Checks the vocabulary. Its size is the length of the embedding table. If the file has a key for the size, or a list
- * of tokens, these must agree with the table. */
+/* Checks the vocabulary. Its size is the number of rows of the embedding table. If the file has a key for the size, or
+ * a list of tokens, they must agree with the table. */
 static fr_status check_vocabulary(const fr_source *source, fr_trunk_spec *s) {
     const fr_gguf_value *tokens;
     int64_t listed;
@@ -253,7 +255,7 @@ static fr_status from_gguf(const fr_source *source, fr_model_spec *s) {
     return find_values(source, &s->trunk);
 }
 
-/* Reads what only config.json has. The last layer is always full. */
+/* Reads what only config.json has, and makes the last layer full, as it always is. */
 static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     fr_attention_spec *last = &s->trunk.layer[s->trunk.layers - 1].attention;
     last->window = 0;

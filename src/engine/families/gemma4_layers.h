@@ -1,7 +1,7 @@
 /* Makes Gemma 4's layers one by one, and its rotary positions.
  *
- * In: the spec that the rows of gemma4.c have read. Out: layers, which differ in kind, heads, width, and in the layer
- * whose K/V they read; see fr_family. */
+ * In: the spec that the rows of gemma4.c have read. Out: layers. They differ in kind, heads and width, and in the layer
+ * whose keys and values they read; see fr_family. */
 #ifndef FR_SRC_ENGINE_FAMILIES_GEMMA4_LAYERS_H
 #define FR_SRC_ENGINE_FAMILIES_GEMMA4_LAYERS_H
 

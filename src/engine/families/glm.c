@@ -1,7 +1,7 @@
-/* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4", which dense GLM-4 (glm4.c) uses
- * too. Source: the published checkpoint and transformers 5.17, model glm_ocr; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/glm.py; for the MTP layer see mtp_layer.h. If the converter writes the key of rotary sections, it also
- * writes the rows of queries and keys in neox order. */
+/* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4". Dense GLM-4 (glm4.c) uses the same
+ * name in GGUF. Source: the published checkpoint and transformers 5.17, model glm_ocr; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/glm.py; for the MTP layer see mtp_layer.h. If the converter writes the key
+ * of rotary sections, it also writes the rows of queries and keys in neox order. */
 #include "base/error.h"
 #include "src/engine/families/mtp_layer.h"
 

@@ -1,7 +1,8 @@
-/* GLM-4, dense: config.json of Glm4ForCausalLM (its GGUF "glm4" is read by glm.c); and its predecessor GlmForCausalLM,
- * GGUF "chatglm". Source: the published checkpoints and transformers 5.17, models glm4 and glm; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/glm.py and chatglm.py. Half of a head is rotated, in pairs of neighbours;
- * gate and up are one tensor; Glm4ForCausalLM has norms before and after attention and feed-forward. */
+/* GLM-4, dense: config.json of Glm4ForCausalLM, whose GGUF "glm4" is read by glm.c. Its predecessor: config.json of
+ * GlmForCausalLM, GGUF "chatglm". Source: the published checkpoints and transformers 5.17, models glm4 and glm; for
+ * GGUF github.com/ggml-org/llama.cpp, conversion/glm.py and chatglm.py. Half of a head is rotated, in pairs of
+ * neighbouring values. Gate and up are one tensor. Glm4ForCausalLM has norms before and after attention and
+ * feed-forward. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -14,7 +15,7 @@ static const fr_model_spec defaults = {
     .layer = {.attention = {.heads = 32, .kv_heads = 2, .head_dim = 128, .qkv_bias = true},
               .ffn = {.width = 13696, .activation = FR_SILU}}};
 
-/* In GGUF the heads together are as wide as the hidden size. */
+/* In GGUF there is no key for the width of a head: all heads together are as wide as the hidden row. */
 static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.partial = 0.5}}},
                                             .layer = {.ffn = {.activation = FR_SILU}}};
 
@@ -32,8 +33,8 @@ const fr_family fr_family_glm4 = {
     .rope = fr_rope_one_form,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_glm_norm_names, fr_fused_ffn_names}}};
 
-/* The converter writes its own constants for the eps and the rotary base instead of the model's
- * (conversion/chatglm.py), so GGUF loses both. */
+/* For the eps and the rotary base, the converter writes constants instead of the model's numbers
+ * (conversion/chatglm.py), so GGUF loses both numbers. */
 const fr_family fr_family_chatglm = {
     .architectures = (const char *const[]){"GlmForCausalLM", "chatglm", NULL},
     .gguf = "chatglm",

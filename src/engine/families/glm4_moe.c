@@ -1,7 +1,7 @@
 /* GLM-4.5, and later models with the same layers (4.5-Air, 4.6, 4.7): config.json of Glm4MoeForCausalLM, GGUF
  * "glm4moe". Source: the published checkpoints and transformers 5.17, model glm4_moe; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/glm.py; for the MTP layer mtp_layer.h. The projections of queries, keys
- * and values have biases, the output projection has none. */
+ * github.com/ggml-org/llama.cpp, conversion/glm.py; for the MTP layer see mtp_layer.h. The projections of queries, keys
+ * and values have biases; the output projection has none. */
 #include "base/error.h"
 #include "src/engine/families/mtp_layer.h"
 #include "src/engine/families/mixture.h"

@@ -14,7 +14,8 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 50257,
                                        .layer = {.attention = {.heads = 12, .qkv_bias = true, .o_bias = true},
                                                  .ffn = {.activation = FR_GELU, .biased = true}}};
 
-/* Reads the width of the feed-forward, which is four times the hidden width by default, and the scale of scores. */
+/* Reads the width of the feed-forward, which by default is four times the hidden width. Also reads the scale of
+ * scores. */
 static fr_status read_own(const fr_source *source, fr_model_spec *s) {
     bool scales = true;
     if (source->gguf) return FR_OK;
@@ -25,7 +26,7 @@ static fr_status read_own(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Divides the scale of scores by a layer's number, counted from 1, if the folder says so. */
+/* If the folder says so, divides a layer's scale of scores by the layer's number, counted from 1. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     bool by_layer = false;
     if (!source->gguf)

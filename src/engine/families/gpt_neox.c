@@ -1,7 +1,7 @@
 /* GPT-NeoX, Pythia, Dolly 2, RedPajama: config.json of GPTNeoXForCausalLM, GGUF "gptneox". Source: transformers 5.24,
  * model gpt_neox; for GGUF github.com/ggml-org/llama.cpp, conversion/gptneox.py. Attention and feed-forward of a layer
- * read the same rows, each after a norm of its own; in some models the feed-forward comes after attention instead.
- * Folders have queries, keys and values head by head. */
+ * read the same rows, each after a norm of its own. In some models the feed-forward instead reads the rows after
+ * attention. Folders have queries, keys and values in one tensor, head by head. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

@@ -1,13 +1,13 @@
 /* gpt-oss, 20b and 120b: config.json of GptOssForCausalLM, GGUF "gpt-oss". Source: the published checkpoints and
  * transformers 5.24, model gpt_oss, which reads swiglu_limit and swiglu_alpha; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/gpt_oss.py and src/models/openai-moe.cpp. Sliding and full layers alternate; heads have sinks; all
- * products have biases. llama.cpp truncates YaRN's ramp, and GGUF has no key for that. Published models have it
- * untruncated, so both kinds of files are read in this way. */
+ * conversion/gpt_oss.py and src/models/openai-moe.cpp. Sliding and full layers alternate. Heads have sinks, and all
+ * products have biases. llama.cpp truncates YaRN's ramp to whole numbers, and GGUF has no key for that. In published
+ * models the ramp is not truncated, so it is not truncated for folders and for GGUF here. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/rope_config.h"
 
-/* The limit of the published models, the only one that llama.cpp knows. */
+/* LIMIT is the limit of the published models, which is the only one that llama.cpp has. */
 #define LIMIT 7.0F
 
 static const fr_model_spec defaults = {.trunk = {.vocab = 201088,
@@ -35,7 +35,7 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 201088,
                                                              .biased = true}},
                                        .kinds = {.every = 2}};
 
-/* Reads the experts' activation: a folder may say its limit, while its factor is always the published models'. */
+/* Reads the experts' activation. A folder may give its limit. Its factor must be that of the published models. */
 static fr_status read_swiglu(const fr_source *source, fr_model_spec *spec) {
     double limit, alpha;
     if (source->gguf) return FR_OK;
@@ -92,7 +92,7 @@ static const fr_tensor_name experts[] = {
              "ffn_down_exps.bias"),
     {0}};
 
-/* Reads rotary positions; a folder without keys for them gets the scaling of the published models. */
+/* Reads rotary positions. If a folder has no keys for them, the scaling of the published models is used. */
 static fr_status rope(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     const json_t *said = NULL;

@@ -1,6 +1,6 @@
-/* GPT-J: config.json of GPTJForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24, model gptj. Attention
- * and feed-forward of a layer read the same norm. In each attention head a part is rotated, in pairs of neighbours.
- * The LM head has a bias. */
+/* GPT-J: config.json of GPTJForCausalLM; llama.cpp has no GGUF for it. Source: transformers 5.24, model gptj. Attention
+ * and feed-forward of a layer read the same norm. A part of each attention head is rotated, in pairs of neighbouring
+ * values. The LM head has a bias. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -15,7 +15,7 @@ static const fr_model_spec defaults = {
               .head_bias = true},
     .layer = {.norms = FR_NORM_SHARED, .attention = {.heads = 16}, .ffn = {.activation = FR_GELU, .biased = true}}};
 
-/* Reads the width of the feed-forward, which is four times the hidden width by default. */
+/* Reads the width of the feed-forward, which by default is four times the hidden width. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     return fr_json_size(source->text, "n_inner", 1, 1 << 22, (int64_t)(4 * s->trunk.hidden), source->where,
                         &s->layer.ffn.width);
@@ -30,7 +30,8 @@ static const fr_config_row first[] = {FR_ACTIVATION("activation_function"),
                                       {0}};
 static const fr_config_row last[] = {FR_PART(width), FR_REAL(trunk.eps, "layer_norm_epsilon", NULL, 0, 1), {0}};
 
-/* Reads the number of rotated values of a head. Only rotary_dim counts, and no key that other families have. */
+/* Reads the number of rotated values of a head. Only rotary_dim is read; the keys that other families have for it are
+ * ignored. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     fr_attention_spec *a = &s->layer.attention;
     fr_rope_spec *rope = &s->trunk.rope[0];

@@ -1,11 +1,12 @@
-/* Granite, dense: config.json of GraniteForCausalLM, GGUF "granite". Granite, mixtures: GraniteMoeForCausalLM and
- * GraniteMoeSharedForCausalLM; GGUF "granitemoe". Granite with sliding windows: GraniteSWAForCausalLM and
- * GraniteMoeSWAForCausalLM; GGUF "granite_swa". Source: the published checkpoints and transformers 5.24, models
- * granite, granitemoe, granitemoeshared, granite_swa and granitemoe_swa; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/granite.py, src/models/granite.cpp and granite-swa.cpp. There are four multipliers. In mixtures, gate and
- * up are one tensor, which GGUF divides (not with windows). With windows, heads have sinks, and each layer may have
- * another rotary base or none; GGUF has one base for all layers that are rotated. The hybrids of version 4 are in
- * granite_hybrid.c. */
+/* Granite, in three forms. Dense: config.json of GraniteForCausalLM, GGUF "granite". Mixtures: GraniteMoeForCausalLM
+ * and GraniteMoeSharedForCausalLM, GGUF "granitemoe". With sliding windows: GraniteSWAForCausalLM and
+ * GraniteMoeSWAForCausalLM, GGUF "granite_swa". The hybrids of version 4 are in granite_hybrid.c.
+ *
+ * Source: the published checkpoints and transformers 5.24, models granite, granitemoe, granitemoeshared, granite_swa
+ * and granitemoe_swa; for GGUF github.com/ggml-org/llama.cpp, conversion/granite.py, src/models/granite.cpp and
+ * granite-swa.cpp. There are four multipliers. In mixtures, gate and up are one tensor; GGUF divides this tensor,
+ * except in models with windows. In models with windows, heads have sinks, and each layer may have another rotary base
+ * or no rotation. GGUF has one base for all rotated layers. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -14,7 +15,7 @@ static const fr_model_spec defaults = {
         {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
     .layer = {.attention = {.heads = 32, .scale = 1}, .ffn = {.width = 11008, .activation = FR_SILU}}};
 
-/* In GGUF, scores have the usual scale if there is no key for it. */
+/* If GGUF has no key for the scale of scores, the usual scale is used. */
 static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.neox = true}}},
                                             .layer = {.ffn = {.activation = FR_SILU}}};
 
@@ -28,7 +29,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_DIVISOR(trunk.logit_scale, "logits_scaling", ".logit_scale", 0, 1e6),
                                     {0}};
 
-/* Reads GGUF's flag that says if heads have rotary positions. Heads have them if there is no flag. */
+/* Reads GGUF's flag that says whether heads have rotary positions. If there is no flag, they have. */
 static fr_status read_uses_rope(const fr_source *source, fr_model_spec *s) {
     bool uses_rope = true;
     if (source->gguf) FR_TRY(fr_gguf_bool(source->gguf, ".rope.scaling.finetuned", true, &uses_rope));
@@ -170,8 +171,8 @@ static const fr_model_spec sliding_sparse_gguf = {
 
 static const char rotated_key[] = ".attention.rope_pattern";
 
-/* Writes for each layer if it slides. If some layers don't rotate heads, also writes for each layer if it rotates
- * heads. Readers require the first list. */
+/* Writes for each layer whether it slides; readers require this list. If some layers don't rotate heads, also writes
+ * for each layer whether it rotates heads. */
 static fr_status put_patterns(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     bool all_rotate = true;
     (void)mtp_layers;
@@ -193,8 +194,8 @@ static const fr_config_row windows[] = {FR_SIZE(layer.attention.window, "sliding
                                         {0}};
 static const fr_config_row biased[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}};
 
-/* Gives each layer the rotary form that has the layer's base in layer_rope_theta. A base of 0 means that the layer is
- * not rotated. */
+/* Gives each layer the rotary form with the base that layer_rope_theta has for the layer. A base of 0 means that the
+ * layer's heads are not rotated. */
 static fr_status read_bases(const fr_source *source, fr_trunk_spec *trunk) {
     const json_t *bases = json_object_get(source->text, "layer_rope_theta");
     size_t forms = 0;
@@ -223,7 +224,7 @@ static fr_status read_bases(const fr_source *source, fr_trunk_spec *trunk) {
     return FR_OK;
 }
 
-/* Reads from GGUF which layers rotate heads; without the key all do. */
+/* Reads from GGUF which layers rotate heads. If the key is missing, all layers do. */
 static fr_status read_rotated(const fr_source *source, fr_trunk_spec *trunk) {
     int64_t rotated[FR_LAYERS_MAX];
     FR_TRY(fr_gguf_ints(source->gguf, rotated_key, 0, 1, 1, trunk->layers, rotated));
@@ -231,7 +232,7 @@ static fr_status read_rotated(const fr_source *source, fr_trunk_spec *trunk) {
     return FR_OK;
 }
 
-/* Makes the layers. In folders every fourth one is full by default, beginning with the first. */
+/* Makes the layers. For folders, the default is that the first layer is full, and every fourth layer after it. */
 static fr_status sliding_shape(const fr_source *source, fr_model_spec *s) {
     const json_t *types = json_object_get(source->text, "layer_types");
     FR_TRY(s->layer.experts.count ? fr_mixture_behind_leading(source, s) : fr_layers_alike(source, s));
@@ -245,8 +246,8 @@ static fr_status sliding_shape(const fr_source *source, fr_model_spec *s) {
 static const fr_tensor_name sink_names[] = {
     FR_VECTOR(fr_layer, attention.sinks, HEADS, "self_attn.sinks", "attn_sinks.weight", .needs = FR_IF_SINKS), {0}};
 
-/* The names of mixtures with windows. A matrix has two names in published folders: the one that transformers writes,
- * and the one that mixtures without windows have. llama.cpp writes the gate and up matrices of experts as one tensor;
+/* The names of mixtures with windows. In published folders a matrix has one of two names: the name that transformers
+ * writes, or the name in mixtures without windows. llama.cpp writes the gate and up matrices of experts as one tensor;
  * files with two tensors are read too. */
 static const fr_tensor_name swash_names[] = {
     FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.weight", "ffn_gate_inp.weight"),

@@ -1,10 +1,10 @@
-/* Granite 4's hybrids and Bamba: config.json of GraniteMoeHybridForCausalLM and BambaForCausalLM; GGUF
- * "granitehybrid", or "granite" and "granitemoe" of hybrids in which all layers have attention (4.0 micro, 1b, 350m).
- * Source: the published checkpoints and transformers 5.24, models granitemoehybrid and bamba; for GGUF
+/* Granite 4's hybrids and Bamba: config.json of GraniteMoeHybridForCausalLM and BambaForCausalLM; GGUF "granitehybrid".
+ * Hybrids in which all layers have attention (4.0 micro, 1b, 350m) are "granite" or "granitemoe" in GGUF. Source: the
+ * published checkpoints and transformers 5.24, models granitemoehybrid and bamba; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/granite.py and src/models/granite-hybrid.cpp. A layer has attention or
- * Mamba-2, then a feed-forward or, in Granite, a mixture beside one. Granite has four multipliers, and its heads are
- * rotated only if config.json says so; Bamba has no multipliers, and a half of each head is rotated. In GGUF, layers of
- * Mamba-2 have no key/value heads. */
+ * Mamba-2, and then a feed-forward. In Granite, this may be a mixture together with a shared feed-forward. Granite has
+ * four multipliers, and its heads are rotated only if config.json says so. Bamba has no multipliers, and half of each
+ * head is rotated. In GGUF, layers of Mamba-2 have no key/value heads. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const fr_model_spec defaults = {
                     .norm_top_k = true,
                     .routed_scaling = 1.0F}}};
 
-/* In GGUF, scores have the usual scale if there is no key for it. */
+/* If GGUF has no key for the scale of scores, the usual scale is used. */
 static const fr_model_spec gguf_defaults = {
     .trunk = {.rope = {{.neox = true}}},
     .layer = {
@@ -38,8 +38,8 @@ static const fr_model_spec gguf_defaults = {
         .ffn = {.activation = FR_SILU},
         .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SOFTMAX, .norm_top_k = true, .routed_scaling = 1.0F}}};
 
-/* Reads the width that all heads of Mamba-2 have together, and what follows from it. If all layers have attention,
- * nothing uses this width, so a file may have any number for it. */
+/* Reads the width of all heads of Mamba-2 together, and what is computed from it. If all layers have attention, nothing
+ * uses this width, so a file may have any number for it. */
 static fr_status read_inner(const fr_source *source, fr_model_spec *s) {
     size_t expand;
     if (!source->gguf) {
@@ -124,7 +124,7 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
     return FR_OK;
 }
 
-/* Reads whether heads are rotated. GGUF has a flag for this; without the flag, heads are rotated. */
+/* Reads whether heads are rotated. GGUF has a flag for this. If the flag is missing, heads are rotated. */
 static fr_status read_uses_rope(const fr_source *source, fr_model_spec *s) {
     const char *positions;
     bool uses_rope = true;
@@ -170,8 +170,8 @@ static const fr_config_row parts[] = {FR_PART(states_part), FR_PART(mixture_part
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Reads whether each layer has attention. A config.json has a list of words, under another key if transformers has
- * saved it, or Bamba's list of layer numbers. GGUF has each layer's number of key/value heads. Without a list all
+/* Reads whether each layer has attention. config.json has a list of words (under another key if transformers has saved
+ * it), or Bamba's list of layer numbers. GGUF has the number of key/value heads of each layer. If there is no list, all
  * layers are Mamba-2. */
 static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s, bool *attends) {
     const json_t *types = json_object_get(source->text, "layer_types");
@@ -306,8 +306,8 @@ static const fr_tensor_name bamba_names[] = {
     {0},
 };
 
-/* llama.cpp's converter reorders the rows of Bamba's queries and keys as if whole heads were rotated. Such a file
- * computes something else than the folder, so this family has no GGUF. */
+/* llama.cpp's converter reorders the rows of Bamba's queries and keys as if whole heads were rotated. Such a file gives
+ * other results than the folder, so this family has no GGUF. */
 const fr_family fr_family_bamba = {
     .architectures = (const char *const[]){"BambaForCausalLM", NULL},
     .defaults = &bamba_defaults,

@@ -1,5 +1,6 @@
-/* Helium 1 (2B): config.json of HeliumForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24, model
- * helium. Its layers are Llama's, but heads are rotated in pairs of neighbours, and their output never has a bias. */
+/* Helium 1 (2B): config.json of HeliumForCausalLM; llama.cpp has no GGUF for it. Source: transformers 5.24, model
+ * helium. Its layers are Llama's with two differences: heads are rotated in pairs of neighbouring values, and the
+ * output projection never has a bias. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

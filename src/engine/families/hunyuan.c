@@ -1,7 +1,7 @@
-/* Hunyuan, dense: config.json of HunYuanDenseV1ForCausalLM, GGUF "hunyuan-dense"; mixtures (A13B): config.json of
+/* Hunyuan. Dense: config.json of HunYuanDenseV1ForCausalLM, GGUF "hunyuan-dense". Mixtures (A13B): config.json of
  * HunYuanMoEV1ForCausalLM, GGUF "hunyuan-moe". Source: the published checkpoints and transformers 5.17, models
- * hunyuan_v1_dense and hunyuan_v1_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/hunyuan.py. Norms of heads
- * come after their rotation. `alpha` makes the rotary base larger; the converter writes the enlarged base. */
+ * hunyuan_v1_dense and hunyuan_v1_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/hunyuan.py. Norms are applied
+ * to heads after their rotation. `alpha` makes the rotary base larger; the converter writes the enlarged base. */
 #include <string.h>
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ static const fr_tensor_name head_norms[] = {
     {0},
 };
 
-/* Reads NTK-aware scaling with a given alpha: the base is theta * alpha^(d / (d - 2)), where d is the width of a
+/* Reads NTK-aware scaling with a given alpha. The base is theta * alpha^(d / (d - 2)), where d is the width of a
  * head. */
 static fr_status rope_by_alpha(const fr_source *source, const json_t *parameters, double alpha, fr_model_spec *s) {
     double theta, d = (double)s->layer.attention.head_dim;
@@ -83,7 +83,8 @@ static const fr_model_spec sparse_defaults = {
                           .routed_scaling = 1.0F}},
     .mixture = {.words = &words, .shared_by_count = true, .normalizes = true, .as_wide = true}};
 
-/* Reads the number of chosen experts: one number, or a list that has the same number for each layer. */
+/* Reads the number of experts that a row uses. The file has one number, or a list that has the same number for each
+ * layer. */
 static fr_status read_top_k(const fr_source *source, fr_experts_spec *e) {
     const json_t *list = json_object_get(source->text, "moe_topk"), *number, *first = json_array_get(list, 0);
     size_t i;
@@ -98,8 +99,8 @@ static fr_status read_top_k(const fr_source *source, fr_experts_spec *e) {
     return FR_OK;
 }
 
-/* Reads the mixture. In transformers the shared expert is as wide as each of the other experts, whatever config.json's
- * other keys say. */
+/* Reads the mixture. In transformers the shared expert is always as wide as each of the other experts, even if
+ * config.json has other keys for its width. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_mixture_read(source, s));
     s->mixture.shared = s->layer.ffn.width;

@@ -1,6 +1,6 @@
-/* HyperCLOVA X SEED: config.json of HyperCLOVAXForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24,
- * model hyperclovax. It has Granite's four multipliers, but logits are multiplied by theirs, not divided. Norms come
- * before attention and feed-forward, and after them if use_post_norm is not false. */
+/* HyperCLOVA X SEED: config.json of HyperCLOVAXForCausalLM; llama.cpp has no GGUF for it. Source: transformers 5.24,
+ * model hyperclovax. It has Granite's four multipliers, but multiplies logits by their multiplier instead of dividing.
+ * Norms come before attention and feed-forward. If use_post_norm is not false, norms also come after them. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

@@ -1,28 +1,28 @@
 /* Reads and writes Kimi Delta Attention in the configurations of families that have it.
  *
  * In: the text model's part of config.json, or GGUF metadata as llama.cpp's converter writes it. Out: layers with Kimi
- * Delta Attention or latent attention, and DeepSeek's mixture by the keys that these families have for it; or a spec's
- * keys as the converter writes them. */
+ * Delta Attention or latent attention, and DeepSeek's mixture, for which these families have keys of their own. In the
+ * other direction: a spec's keys as the converter writes them. */
 #ifndef FR_SRC_ENGINE_FAMILIES_KDA_CONFIG_H
 #define FR_SRC_ENGINE_FAMILIES_KDA_CONFIG_H
 
 #include "src/engine/families/family.h"
 
-/* Makes the layers by calling `layers`, and then gives Kimi Delta Attention to the layers that don't attend. attends:
- * one entry for each layer; the caller fills it in for config.json. For GGUF this function fills it in: a layer
- * attends if it has key/value heads. */
+/* Makes the layers by calling `layers`. Then sets Kimi Delta Attention in the layers without attention. attends: one
+ * entry for each layer. For config.json the caller fills it in. For GGUF this function fills it in: a layer attends if
+ * it has key/value heads. */
 fr_status fr_kda_layers(const fr_source *source, fr_model_spec *spec, bool *attends,
                         fr_status (*layers)(const fr_source *source, fr_model_spec *spec));
 
-/* Writes the sizes of Kimi Delta Attention; returns those of the first layer that has it. */
+/* Writes the sizes of Kimi Delta Attention. *delta is the spec of the first layer that has it. */
 fr_status fr_kda_put(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer,
                      const fr_deltanet_spec **delta);
 
-/* Reads a mixture. config.json has each key in one of two spellings. */
+/* Reads a mixture. config.json may have each key in either of two spellings. */
 fr_status fr_kda_mixture(const fr_source *source, fr_model_spec *spec);
 
 /* The names of the tensors that all families with Kimi Delta Attention have. below: the prefix of published names;
- * stored: the form in which published files store the slopes */
+ * stored: the form in which published files store the slopes. */
 #define FR_IS_KDA .needs = FR_IF_DELTANET
 #define FR_KDA_NAMES(below, stored)                                                                                   \
     FR_MATRIX(fr_layer, deltanet.in_parts[0], DELTA_VALUES, HIDDEN, below "q_proj.weight", "attn_q.weight",           \

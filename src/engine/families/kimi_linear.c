@@ -1,8 +1,8 @@
 /* Kimi Linear: config.json of KimiLinearForCausalLM, GGUF "kimi-linear". Source: the published checkpoint and
  * transformers 5.24, model kimi_linear; for GGUF github.com/ggml-org/llama.cpp, conversion/kimi_linear.py and
- * src/models/kimi-linear.cpp. Most layers are Kimi Delta Attention (arXiv:2510.26692), the other layers are latent
- * attention whose heads aren't rotated; all but the first ones have DeepSeek's mixture. In GGUF, layers of Kimi Delta
- * Attention have 0 key/value heads, and as many heads as the layers with attention. */
+ * src/models/kimi-linear.cpp. Most layers have Kimi Delta Attention (arXiv:2510.26692). The other layers have latent
+ * attention whose heads aren't rotated. All layers except the first ones have DeepSeek's mixture. In GGUF, layers of
+ * Kimi Delta Attention have 0 key/value heads, and as many heads as the layers with attention. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,7 +11,7 @@
 #include "src/engine/families/mamba_config.h"
 #include "src/engine/families/mixture.h"
 
-#define LATENT_EPS 1e-6F /* eps of both latents' norms, which ignore rms_norm_eps */
+#define LATENT_EPS 1e-6F /* eps of the norms of both latents, for which rms_norm_eps is ignored */
 
 static const fr_model_spec defaults = {
     .trunk = {.vocab = 163840,
@@ -37,8 +37,8 @@ static const fr_model_spec defaults = {
                           .routed_scaling = 2.446F}},
     .mixture = {.shared = 1, .leading_dense = 1}};
 
-/* The defaults for keys that a GGUF file lacks. In GGUF the routers' weights are always normalized, and no key says
- * so. */
+/* The defaults for keys that a GGUF file lacks. GGUF has no key for normalizing the routers' weights; they are always
+ * normalized. */
 static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.theta = 10000}}},
                                             .layer = {.mixer = FR_MIXER_MLA,
                                                       .attention = {.no_rope = true},
@@ -54,8 +54,8 @@ static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.theta = 10000}}
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the sizes of Kimi Delta Attention: from linear_attn_config, or from keys of their own, as transformers saves
- * them. */
+/* Reads the sizes of Kimi Delta Attention. They are in linear_attn_config, or in separate keys if transformers has
+ * saved the file. */
 static fr_status read_delta(const fr_source *source, fr_model_spec *s) {
     fr_deltanet_spec *d = &s->layer.deltanet;
     const json_t *parts = json_object_get(source->text, "linear_attn_config");
@@ -90,8 +90,8 @@ static fr_status put_delta(const fr_trunk_spec *s, size_t mtp_layers, const char
     return fr_kda_put(s, where, w, &d);
 }
 
-/* Writes the keys of a mixture. Refuses what GGUF has no key for: routers whose weights are not normalized, groups of
- * experts, and models without mixtures. */
+/* Writes the keys of a mixture. Refuses models for which GGUF has no keys: routers whose weights are not normalized,
+ * groups of experts, and models without mixtures. */
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *e = fr_spec_experts(s);
     if (!e) return fr_fail(FR_INPUT, "%s: GGUF has no key for a model without mixtures", where);
@@ -104,8 +104,8 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 static const fr_config_part delta = {.read = read_delta, .put = put_delta},
                             mixture = {.read = fr_kda_mixture, .put = put_mixture};
 
-/* There is no row for moe_layer_freq, which transformers ignores but the published modeling file reads: read_dense
- * checks that it is 1. */
+/* This table has no row for moe_layer_freq. transformers ignores this key, but the published modeling file reads it. So
+ * read_dense checks that its value is 1. */
 static const fr_config_row own[] = {
     FR_ONLY("hidden_act", "silu"),
     FR_ONLY("moe_router_activation_func", "sigmoid"),
@@ -123,7 +123,7 @@ static const fr_config_row parts[] = {FR_PART(delta), FR_PART(mixture), FR_PART(
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Marks the layers whose numbers, counted from 1, a list of linear_attn_config has. */
+/* Marks the layers in a list of linear_attn_config. The list has the numbers of layers, counted from 1. */
 static fr_status mark(const fr_source *source, const json_t *list, size_t layers, bool *marks) {
     const json_t *number;
     size_t i;
@@ -138,8 +138,8 @@ static fr_status mark(const fr_source *source, const json_t *list, size_t layers
     return FR_OK;
 }
 
-/* Reads which layers have attention. If config.json has no list, these are, as in transformers, layer 4 and every
- * fourth one after it, counted from 0. */
+/* Reads which layers have attention. If config.json has no list, attention is in layer 4, counted from 0, and in every
+ * fourth layer after it, as in transformers. */
 static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s, bool *attends) {
     const json_t *lists = json_object_get(source->text, "linear_attn_config");
     const json_t *full = json_object_get(lists, "full_attn_layers"), *kda = json_object_get(lists, "kda_layers");
@@ -182,7 +182,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     return fr_kda_layers(source, s, attends, make_layers);
 }
 
-/* Heads aren't rotated, whatever config.json says of rotary positions. */
+/* Heads aren't rotated, even if config.json has keys of rotary positions. */
 static fr_status no_rope(const fr_source *source, fr_model_spec *s) {
     fr_rope_spec *rope = &s->trunk.rope[0];
     (void)source;
@@ -204,7 +204,7 @@ static const fr_tensor_name delta_names[] = {
     {0},
 };
 
-/* transformers saves the dense layers' feed-forward below the name of mixtures; published files have it below mlp. */
+/* transformers saves the feed-forward of dense layers with the name of mixtures. Published files have it below mlp. */
 #define SPARSE "block_sparse_moe."
 #define SHARED SPARSE "shared_experts."
 static const fr_tensor_name shared_names[] = {

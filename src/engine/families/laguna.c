@@ -1,7 +1,7 @@
 /* Laguna (XS.2, M.1): config.json of LagunaForCausalLM, GGUF "laguna". Source: transformers 5.24, model laguna; for
- * GGUF github.com/ggml-org/llama.cpp, conversion/laguna.py. Sliding and full layers have rotary positions of their own,
- * of a part of each head, and may have different numbers of heads. A gate from a matrix of its own multiplies each
- * head's output, or each of its values, by softplus. A mixture has a shared expert. */
+ * GGUF github.com/ggml-org/llama.cpp, conversion/laguna.py. Sliding and full layers have different rotary positions,
+ * each of a part of a head, and may have different numbers of heads. A matrix of its own computes gates. The softplus
+ * of a gate multiplies the output of a head, or each value of the output has a gate. A mixture has a shared expert. */
 #include <string.h>
 
 #include "base/error.h"
@@ -36,8 +36,8 @@ static const fr_model_spec defaults = {
     .mixture = {.shared = 1, .shared_width = 512, .leading_dense = 1, .normalizes = true},
     .kinds = {.every = 1}};
 
-/* Reads the size of gates, which GGUF shows by the shape of the first layer's matrix of gates. Also reads the mixture,
- * and config.json's two keys for the routers' scores and weights. */
+/* Reads the size of gates. In GGUF, this size follows from the shape of the first layer's matrix of gates. Also reads
+ * the mixture, and config.json's two keys for the routers' scores and weights. */
 static fr_status read_own(const fr_source *source, fr_model_spec *s) {
     const json_t *gating = json_object_get(source->text, "gating");
     const char *word = json_string_value(gating);
@@ -88,7 +88,8 @@ static const fr_config_row sizes[] = {
     {0}};
 static const fr_config_row last[] = {FR_PART(own_part), {0}};
 
-/* Marks every fourth layer as full, from the first one on: llama.cpp's converter writes no key for the kinds. */
+/* Marks the first layer and every fourth layer after it as full, because llama.cpp's converter writes no key for the
+ * kinds of layers. */
 static void mark_published(fr_model_spec *s) {
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_attention_spec *a = &s->trunk.layer[i].attention;
@@ -98,8 +99,8 @@ static void mark_published(fr_model_spec *s) {
     }
 }
 
-/* Makes the layers, and reads their numbers of heads from the list that a folder may have; GGUF's array is read with
- * the rows. Each layer has its own number of gates. */
+/* Makes the layers, and reads their numbers of heads from the list that a folder may have. GGUF's array of these
+ * numbers is read with the rows. Each layer has its own number of gates. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     const json_t *heads = json_object_get(source->text, "num_attention_heads_per_layer");
     bool listed = heads && !json_is_null(heads);

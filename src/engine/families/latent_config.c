@@ -8,8 +8,9 @@
 
 enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
-/* Lines for the matrices that make keys and values from the latent. Folders have both in one tensor, but mlx-lm saves
- * two. With KV_B, GGUF has one tensor too. With DIVIDED, GGUF has two tensors, or one in older files. */
+/* Rows for the matrices that make keys and values from the latent. Folders have both matrices in one tensor, except
+ * those saved by mlx-lm, which have two. With KV_B, GGUF has one tensor too. With DIVIDED, GGUF has two tensors, or one
+ * in older files. */
 #define KV_B(below)                                                                                         \
     FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, below "kv_b_proj.weight", "attn_kv_b.weight", \
              .also = FR_ALSO_MLA)
@@ -20,7 +21,7 @@ enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
         FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, below "unembed_out.weight", "attn_v_b.weight", \
                  .also = FR_ALSO_MLA)
 
-/* The two norms at the beginning of a layer's parts are for layers with any mixer, so they have no condition. */
+/* The norms before the two parts of a layer are in layers with any mixer, so their rows have no condition. */
 #define LATENT(below, heads, output)                                                                               \
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),                         \
         FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, below "q_a_proj.weight", "attn_q_a.weight",                   \
@@ -53,7 +54,7 @@ const fr_tensor_name fr_gated_latent_names[] = {
 
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
-/* Reads q_lora_rank; null means that queries are projected directly from the row. */
+/* Reads q_lora_rank. Null means that queries are projected directly from the row. */
 static fr_status read_q_lora(const fr_source *source, size_t *q_lora) {
     const json_t *value = json_object_get(source->text, "q_lora_rank");
     int64_t fallback = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
@@ -77,9 +78,9 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the sizes. If a file has kv_b as one tensor, its key_length and value_length are the lengths of heads. In
- * other files these keys are the lengths in the cache, and those of heads are key_length_mla and value_length_mla.
- * Without value_length, as in MiniCPM3's files, a value is hidden / heads long. */
+/* Reads the sizes. If a file has kv_b as one tensor, key_length and value_length are the lengths of heads. In other
+ * files, these keys are the lengths in the cache, and the lengths of heads are key_length_mla and value_length_mla. If
+ * value_length is missing, as in MiniCPM3's files, a value has hidden / heads numbers. */
 static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     fr_mla_spec *mla = &s->layer.mla;
     size_t query, *dims = &s->trunk.rope[0].dims;
@@ -131,12 +132,12 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     double partial = 1;
     bool pairs;
     FR_TRY(fr_json_bool(source->text, "rope_interleave", true, source->where, &pairs));
-    /* transformers takes null as false, except in models that always rotate pairs: Ling 3, whose heads have gates, and
-     * models with indexers. Their families refuse false. */
+    /* transformers takes null as false, except in models that always rotate pairs. These are Ling 3, whose heads have
+     * gates, and models with indexers. Their families refuse false. */
     if (!s->layer.mla.gated && !s->trunk.selected)
         pairs &= !json_is_null(json_object_get(source->text, "rope_interleave"));
     FR_TRY(fr_rope_from_json(rope, source->text, s->trunk.context_limit, source->where, &partial));
-    /* Ling 3's partial_rotary_factor has no effect on positions that are not scaled. */
+    /* In Ling 3, partial_rotary_factor has no effect if positions are not scaled. */
     if (partial != 1 && !(s->layer.mla.gated && fr_rope_is_plain(rope)))
         return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", source->where, partial);
     rope->dims = dims;
@@ -144,8 +145,8 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the scaling. GGUF's yarn_log_multiplier is a tenth of mscale_all_dim. Only files in which mscale is equal to
- * mscale_all_dim have it. */
+/* Reads the scaling. GGUF's yarn_log_multiplier is a tenth of mscale_all_dim. A file has this key only if mscale and
+ * mscale_all_dim are equal. */
 static fr_status rope_from_gguf(const fr_gguf *gguf, fr_rope_spec *rope) {
     double weight;
     FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
@@ -169,7 +170,7 @@ fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes the scaling. GGUF has no key for mscale, only one for mscale_all_dim, so the two must be equal. */
+/* Writes the scaling. GGUF has a key for mscale_all_dim but none for mscale, so the two must be equal. */
 static fr_status put_scaling(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     fr_rope_spec rope = s->rope[0];
     (void)mtp_layers;
@@ -186,7 +187,8 @@ static fr_status put_scaling(const fr_trunk_spec *s, size_t mtp_layers, const ch
     return FR_OK;
 }
 
-/* Writes the lengths of heads, for files that have kv_b as one tensor and LongRoPE or no scaling. */
+/* Writes the lengths of heads, for files that have kv_b as one tensor. Their rotary positions must be LongRoPE or not
+ * scaled. */
 static fr_status put_whole(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_layer_spec *layer = s->layer;
     const fr_rope_spec *rope = &s->rope[0];

@@ -1,7 +1,7 @@
 /* Finds out which layers of a model slide and which are full: see family.h.
  *
  * In: config.json's layer_types, in transformers' words; or GGUF's sliding_window_pattern, which is a flag for each
- * layer or the interval of full layers. If a file has none of these keys, the fallback is used. */
+ * layer or the interval of full layers. If a file has none of these keys, the pattern of the family is used. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

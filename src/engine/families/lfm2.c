@@ -1,7 +1,7 @@
 /* LFM2 and LFM2.5, dense and mixtures: config.json of Lfm2ForCausalLM and Lfm2MoeForCausalLM, GGUF "lfm2" and
  * "lfm2moe". Source: the published checkpoints and transformers 5.24, models lfm2 and lfm2_moe; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/lfm2.py and src/models/lfm2.cpp. A layer has either attention or a short
- * convolution; in GGUF, layers with a convolution have no key/value heads. */
+ * convolution. In GGUF, layers with a convolution have 0 key/value heads. */
 #include <string.h>
 
 #include "base/error.h"
@@ -21,9 +21,10 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 65536,
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the feed-forward's width from config.json. If config.json doesn't say that its number must be adjusted, the
- * number is the width. Otherwise the width is two thirds of the number, multiplied by a factor and rounded up to a
- * multiple of another number. If the factor is null, it counts as 1, and the width is not rounded up. */
+/* Reads the feed-forward's width from config.json. If config.json says that its number must be adjusted, the width is
+ * two thirds of this number, multiplied by a factor and rounded up to a multiple of another number. If the factor is
+ * null, the width is two thirds of the number and is not rounded up. If config.json does not ask for this adjustment,
+ * the number is the width. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;
@@ -43,7 +44,7 @@ static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the number of key/value heads; in GGUF it is 0 for layers without attention. */
+/* Reads the number of key/value heads. In GGUF it is 0 for layers without attention. */
 static fr_status read_kv_heads(const fr_source *source, fr_model_spec *s) {
     int64_t numbers[FR_LAYERS_MAX];
     size_t *most = &s->layer.attention.kv_heads;
@@ -128,7 +129,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The names of the model's own tensors. Older files have another name for the final norm. */
+/* The names of the tensors outside of the layers. Older files have another name for the final norm. */
 static const fr_tensor_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),

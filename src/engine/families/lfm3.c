@@ -1,7 +1,7 @@
-/* LFM3: config.json of Lfm3ForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24, model lfm3. A layer has
- * one of three things: a short convolution like LFM2's, sliding attention, or full attention. Each of the two kinds of
- * attention has rotary positions of its own. A gate for each head, from a matrix of its own, scales the head's output.
- * Norms come before and after each layer's attention, convolution and feed-forward. */
+/* LFM3: config.json of Lfm3ForCausalLM; llama.cpp has no GGUF for it. Source: transformers 5.24, model lfm3. A layer
+ * has a short convolution like LFM2's, sliding attention, or full attention. The two kinds of attention have different
+ * rotary positions. A matrix of its own computes a gate for each head, which scales the head's output. Norms come
+ * before and after each layer's attention, convolution and feed-forward. */
 #include <string.h>
 
 #include "base/error.h"
@@ -38,7 +38,8 @@ static const fr_config_row own[] = {FR_WITHOUT("conv_bias"),
                                     {0}};
 static const fr_config_row eps[] = {FR_REAL(trunk.eps, "norm_eps", NULL, 0, 1), {0}};
 
-/* Gives the kind of a layer, by the list of kinds or, without one, by the published model's pattern. */
+/* Gives the kind of a layer from the list of kinds. If there is no list, the kind follows from the published model's
+ * pattern. */
 static fr_status kind_of(const fr_source *source, const json_t *kinds, size_t layer, const char **kind) {
     static const char *const words[] = {"full_attention", "sliding_attention", "conv"};
     *kind = words[layer % 4 == 2 ? 0 : layer % 4 == 0 && layer ? 1 : 2];
@@ -89,7 +90,7 @@ static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_operator_norm.weight", NULL, POST),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "ffn_norm.weight", NULL),
     FR_VECTOR(fr_layer, post_ffn_norm, HIDDEN, "post_ffn_norm.weight", NULL, POST),
-    /* the name in files, and that in transformers' module, which older tools may have stored */
+    /* the name in files, and the name in transformers' module, which older tools may have stored */
     FR_MATRIX(fr_layer, attention.gate, GATES, HIDDEN, "self_attn.gate_proj.weight", NULL, .also = FR_ALSO_OWN_GATE),
     FR_MATRIX(fr_layer, attention.gate, GATES, HIDDEN, "self_attn.g_proj.weight", NULL, .also = FR_ALSO_OWN_GATE),
     FR_NAMED(fr_layer, short_conv.in, FR_SLOT_THIRDS, HIDDEN, HIDDEN, "conv.in_proj.weight", NULL, CONV),

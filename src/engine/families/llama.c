@@ -1,9 +1,9 @@
 /* Llama, and models with the same layers (such as SmolLM2): config.json of LlamaForCausalLM, InternLM3ForCausalLM and
- * IQuestCoderForCausalLM, and the text half of Idefics3ForConditionalGeneration and SmolVLMForConditionalGeneration,
+ * IQuestCoderForCausalLM, and the text part of Idefics3ForConditionalGeneration and SmolVLMForConditionalGeneration;
  * GGUF "llama". Source: the published checkpoints and transformers 5.24, models llama, internlm3 and iquestcoder; for
- * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, which writes rows of
- * queries and keys in another order, and llama3's scaling of rotary positions as a tensor. The layer of an EAGLE
- * drafter is a Llama layer (src/engine/draft/eagle.c). */
+ * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py. In GGUF, the rows of queries and keys are in another order,
+ * and llama3's scaling of rotary positions is a tensor. The layer of an EAGLE drafter is a Llama layer
+ * (src/engine/draft/eagle.c). */
 #include <string.h>
 
 #include "base/error.h"
@@ -23,8 +23,8 @@ static const fr_model_spec iquest_coder = {
     .trunk = {.vocab = 76800, .hidden = 5120, .layers = 80, .context_limit = 131072, .eps = 1e-5F},
     .layer = {.attention = {.heads = 40, .kv_heads = 8, .head_dim = 128}, .ffn = {.width = 27648}}};
 
-/* Reads what config.json has besides Llama's keys if its model_type is that of InternLM3 or of IQuest-Coder. Both have
- * defaults of their own. InternLM3 has two keys for biases. */
+/* Reads the additional keys of InternLM3 and IQuest-Coder, which config.json has if its model_type is one of theirs.
+ * Both have defaults of their own. InternLM3 has two keys for biases. */
 static fr_status read_kind(const fr_source *source, fr_model_spec *s) {
     const fr_model_spec *usual;
     const char *type, *where = source->where;
@@ -60,8 +60,8 @@ static const fr_config_row own[] = {FR_PART(kind),
                                     FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
                                     {0}};
 
-/* Makes the layers. Idefics 3 and SmolVLM have the text model in a part of config.json. Their text model must be
- * Llama's, and their image token is read. */
+/* Makes the layers. Idefics 3 and SmolVLM have the text model in a part of config.json. This text model must be
+ * Llama's. The image token is read too. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (!source->gguf && source->text != source->root) {
         FR_TRY(fr_config_only(source->text, "model_type", "llama", source->where));
@@ -90,5 +90,5 @@ const fr_family fr_family_llama = {
     .names = &(const fr_tensor_naming){
         .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
         .rotary_rows = FR_ROWS_TO_PAIRS,
-        /* rotary frequencies, in early checkpoints; towers */
+        /* rotary frequencies, which early checkpoints contain; vision towers */
         .extras = (const char *const[]){"*rotary_emb.inv_freq", "*vision_model.*", "*connector.*", NULL}}};

@@ -1,16 +1,17 @@
-/* The text model of Llama 4 (Scout, Maverick) and of MobileLLM-R1, which has no experts: config.json of
- * Llama4ForCausalLM, or of Llama4ForConditionalGeneration, whose pictures are not read, GGUF "llama4". Source:
+/* The text model of Llama 4 (Scout, Maverick), and MobileLLM-R1, which has no experts: config.json of
+ * Llama4ForCausalLM, or of Llama4ForConditionalGeneration, whose pictures are not read; GGUF "llama4". Source:
  * transformers 5.24, model llama4; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py and
- * src/models/llama4.cpp. Layers with rotary positions read chunks of the text and norm heads, without weights, once
- * these are rotated. All other layers read the whole text, and their queries grow with the position. A row's weight
- * multiplies the input of its expert. GGUF has keys for none of this, because readers assume the published numbers. */
+ * src/models/llama4.cpp. In layers with rotary positions, a row reads only its chunk of the text; a norm without
+ * weights is applied to heads after their rotation. In all other layers, a row reads the whole text, and queries are
+ * multiplied by a factor that grows with the position. The input of an expert is multiplied by the row's weight for the
+ * expert. GGUF has no keys for these facts, because readers assume the published numbers. */
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 #include "src/engine/families/mixture.h"
 
-/* The numbers that readers of GGUF assume: positions of a chunk, the interval of layers without rotary positions, and
- * the number of experts of the models whose heads are not normed. QUERY_EVERY is the number of positions after which
- * queries grow, by QUERY_BETA. */
+/* The numbers that readers of GGUF assume. CHUNK: positions of a chunk. STILL_EVERY: the interval of layers without
+ * rotary positions. UNNORMED: the number of experts of those models whose heads have no norm. QUERY_EVERY: the number
+ * of positions after which the factor of queries grows, by QUERY_BETA. */
 enum { CHUNK = 8192, STILL_EVERY = 4, UNNORMED = 128, QUERY_EVERY = 8192 };
 #define QUERY_BETA 0.1
 
@@ -42,8 +43,8 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 202048,
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* Reads the sizes of the experts. In config.json intermediate_size is the width of an expert, and the width of dense
- * layers has a key of its own. */
+/* Reads the sizes of the experts. In config.json, intermediate_size is the width of an expert, and another key has the
+ * width of dense layers. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;
@@ -60,13 +61,14 @@ static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
                             &s->layer.ffn.width));
     }
     s->mixture.shared = e->width;
-    if (e->count == 0) e->top_k = 0; /* a model without experts may still have the key, or its default */
+    /* A model without experts may still have the key, or its default. */
+    if (e->count == 0) e->top_k = 0;
     if (e->count > 0 && e->top_k == 0)
         return fr_fail(FR_INPUT, "%s: num_experts_per_tok is 0, and there are %zu experts", where, e->count);
     return FR_OK;
 }
 
-/* Refuses a GGUF file whose keys say that layers are of other kinds than the published ones. */
+/* Refuses a GGUF file whose keys give other kinds of layers than those of the published models. */
 static fr_status check_gguf_kinds(const fr_gguf *gguf) {
     size_t window, every;
     FR_TRY(fr_gguf_size(gguf, ".attention.sliding_window", 0, INT64_MAX, CHUNK, &window));
@@ -80,8 +82,8 @@ static fr_status check_gguf_kinds(const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Reads the size of chunks, where null means that there are none, and by how much queries grow. Files of 2025 have a
- * number for attn_temperature_tuning, and every number but 0 means true. */
+/* Reads the size of chunks and how queries grow. A size of null means that there are no chunks. Files of 2025 have a
+ * number for attn_temperature_tuning, in which every number except 0 means true. */
 static fr_status read_attention(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text, *tuned = json_object_get(text, "attn_temperature_tuning");
     const char *where = source->where;
@@ -105,8 +107,8 @@ static fr_status read_attention(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Finds the layers without a mixture: those that are not in moe_layers, or, without that list, all but every
- * interleave_moe_layer_step-th. */
+/* Finds the layers without a mixture. If there is a list moe_layers, they are the layers that are not in the list.
+ * Otherwise every interleave_moe_layer_step-th layer has a mixture, and all others have none. */
 static fr_status read_dense(const fr_source *source, const fr_model_spec *s, bool *is_dense) {
     const json_t *listed = json_object_get(source->text, "moe_layers"), *number;
     bool told = listed && !json_is_null(listed);
@@ -130,8 +132,8 @@ static fr_status read_dense(const fr_source *source, const fr_model_spec *s, boo
     return FR_OK;
 }
 
-/* Finds the layers whose heads are rotated, and those that read chunks. An empty no_rope_layers, which published files
- * have, is as good as none. */
+/* Finds the layers whose heads are rotated, and the layers in which rows read chunks. Published files have an empty
+ * list no_rope_layers, which means the same as no list. */
 static fr_status read_kinds(const fr_source *source, const fr_model_spec *s, bool *is_rotated, bool *is_chunked) {
     const json_t *list = json_object_get(source->text, "no_rope_layers");
     bool listed = json_array_size(list) > 0, found = false;
@@ -214,7 +216,8 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     {0}};
 static const fr_config_row last[] = {FR_PART(mixture), FR_PART(attention), {0}};
 
-/* Published stacks of experts are stored as columns. Quantized folders have each expert's matrices by themselves. */
+/* In published folders, the stacked matrices of experts are stored transposed. In quantized folders, each matrix of
+ * each expert is a tensor of its own. */
 #define OWN    "feed_forward."
 #define SHARED OWN "shared_expert."
 static const fr_tensor_name ffn_names[] = {

@@ -1,12 +1,12 @@
 /* Mamba-2 alone: config.json of Mamba2ForCausalLM, GGUF "mamba2". Source: transformers 5.24, model mamba2; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/mamba.py and src/models/mamba2.cpp. A layer is Mamba-2 after a norm, and
- * has no feed-forward. No key limits the number of positions. */
+ * github.com/ggml-org/llama.cpp, conversion/mamba.py and src/models/mamba2.cpp. A layer is a norm and then Mamba-2,
+ * without a feed-forward. No key limits the number of positions. */
 #include <math.h>
 
 #include "base/error.h"
 #include "src/engine/families/mamba_config.h"
 
-/* No layer has attention; the sizes of heads only have to be valid. */
+/* No layer has attention, so the sizes of heads have no effect; they only have to be valid. */
 static const fr_model_spec defaults = {
     .trunk = {.vocab = 32768,
               .hidden = 4096,

@@ -47,8 +47,8 @@ static fr_status read_gguf(const fr_source *source, fr_model_spec *spec) {
                    gguf->path, gguf->architecture, inner, m->heads, HEAD_DIM_MAX);
 }
 
-/* Writes the width of all heads together. Refuses biases of the projections, and norms before the gates, because GGUF
- * has no keys for these. */
+/* Writes the width of all heads together. GGUF has no keys for biases of the projections and for norms before the
+ * gates, so models with these are refused. */
 static fr_status put(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_mamba_spec *m = &fr_spec_layer(s, s->layers)->mamba;
     (void)mtp_layers;
@@ -76,7 +76,8 @@ fr_status fr_mamba_head_dim(const fr_source *source, const char *key, size_t inn
                    key, m->heads, m->head_dim, inner);
 }
 
-/* Reads a number that may be infinite: as Python writes it, or as transformers does since version 5. */
+/* Reads a number that may be infinite. An infinite number is written as Python writes it, or in the form that
+ * transformers uses since version 5. */
 static bool read_limit(const json_t *value, float *limit) {
     const char *word = fr_json_not_finite(value);
     if (json_is_object(value)) word = json_string_value(json_object_get(value, "__float__"));
@@ -133,7 +134,7 @@ static fr_status read_kv_heads(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes the number of key/value heads: one number if all layers have attention, otherwise an array. */
+/* Writes the numbers of key/value heads. This is one number if all layers have attention, and an array otherwise. */
 static fr_status put_kv_heads(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     size_t without = 0;
     (void)where;

@@ -1,7 +1,7 @@
 /* Mellum 2: config.json of MellumForCausalLM, GGUF "mellum". Source: transformers 5.24, model mellum; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/mellum.py and src/models/mellum.cpp, which has no key for weights that are
- * not normalized and none for layers without a mixture. Its layers are those of Qwen3's mixtures, with sliding and full
- * ones that have rotary positions of their own. GGUF has no form of the MTP layer. */
+ * github.com/ggml-org/llama.cpp, conversion/mellum.py and src/models/mellum.cpp. GGUF has no key for weights that are
+ * not normalized, no key for layers without a mixture, and no form of the MTP layer. The layers are those of Qwen3's
+ * mixtures. Some layers slide and others are full, and these two kinds have different rotary positions. */
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 #include "src/engine/families/mixture.h"
@@ -45,14 +45,14 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
                                     {0}};
 
-/* Reads rotary positions. A GGUF file without a base for sliding layers has one base for all layers. */
+/* Reads rotary positions. If a GGUF file has no base for sliding layers, all layers have the same base. */
 static fr_status rope(const fr_source *source, fr_model_spec *s) {
     if (source->gguf && !fr_gguf_find(source->gguf, ".rope.freq_base_swa"))
         s->trunk.rope[FR_SLIDING].theta = s->trunk.rope[FR_FULL].theta;
     return fr_rope_by_kind_in_part(source, s);
 }
 
-/* Makes the layers. A list says if the MTP layer has a mixture; without it, it has one. */
+/* Makes the layers. A list may say whether the MTP layer has a mixture. If there is no list, it has one. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     bool dense = false, found;
     FR_TRY(fr_mixture_told_layers(source, s));

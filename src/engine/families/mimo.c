@@ -1,6 +1,6 @@
-/* MiMo-7B: config.json of MiMoForCausalLM. Source: the published checkpoints' own modeling_mimo.py. It is a Qwen2 with
- * an MTP layer, which transformers 5.17 and llama.cpp don't support. The MTP layer's input begins with the hidden
- * row. */
+/* MiMo-7B: config.json of MiMoForCausalLM. Source: modeling_mimo.py in the published checkpoints. It is a Qwen2 with an
+ * MTP layer, which transformers 5.17 and llama.cpp don't support. The input of the MTP layer begins with the hidden
+ * row, and the embedding follows. */
 #include "src/engine/families/mtp_layer.h"
 
 static const fr_model_spec defaults = {

@@ -1,7 +1,7 @@
 /* MiniMax-M2: config.json of MiniMaxM2ForCausalLM, GGUF "minimax-m2". Source: the published checkpoints and
  * transformers 5.17, model minimax_m2; for GGUF github.com/ggml-org/llama.cpp, conversion/minimax.py. Scores are
- * sigmoid, corrected by a bias; one norm covers the queries of all heads, and one the keys; only a part of a head is
- * rotated, and published files give its length. No published file has its MTP layers. */
+ * sigmoid, corrected by a bias. One norm covers the queries of all heads, and another norm the keys. Only a part of a
+ * head is rotated, and published files give the part's length. Published files do not contain the MTP layers. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -24,8 +24,8 @@ static const fr_model_spec defaults = {
     .mixture = {.as_wide = true, .normalizes = true}};
 
 /* Reads how many values of a head are rotated. transformers reads only partial_rotary_factor; this is for files that
- * have rotary_dim instead. Half a value is added, because the width is later multiplied by `partial` and rounded down,
- * which could otherwise lose a value. */
+ * have rotary_dim instead. Later the width is multiplied by `partial` and rounded down. Half a value is added here so
+ * that rounding doesn't lose a value. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     size_t width = s->layer.attention.head_dim, dims;
     FR_TRY(fr_json_size(source->text, "rotary_dim", 2, (int64_t)width, (int64_t)width, source->where, &dims));

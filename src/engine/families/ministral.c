@@ -1,7 +1,7 @@
 /* Dense decoders whose configuration says for each layer whether it slides: Ministral (config.json of
- * MinistralForCausalLM) and CWM (CwmForCausalLM); llama.cpp has no GGUF of either. Source: transformers 5.24, models
- * ministral and cwm. Without layer_types, all of Ministral's layers slide; in CWM the first layer and every fourth
- * after it are full, and all others slide. */
+ * MinistralForCausalLM) and CWM (CwmForCausalLM). llama.cpp has no GGUF for them. Source: transformers 5.24, models
+ * ministral and cwm. If layer_types is missing, all of Ministral's layers slide. In CWM the first layer and every
+ * fourth layer after it are then full, and all others slide. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

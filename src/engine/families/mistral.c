@@ -1,8 +1,8 @@
-/* Mistral and its successors (7B, Nemo, Small): config.json of MistralForCausalLM (its GGUF is read by llama.c); the
- * text half of Mistral3ForConditionalGeneration, which may be Ministral 3's, and Ministral3ForCausalLM, GGUF
- * "mistral3". Source: the published checkpoints and transformers 5.17, models mistral, mistral3 and ministral3; for
- * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py and mistral3.py. All layers have the window, for which GGUF
- * has no key. Ministral 3 scales queries by their position. */
+/* Mistral and its successors (7B, Nemo, Small): config.json of MistralForCausalLM, whose GGUF is read by llama.c.
+ * Ministral 3: config.json of Ministral3ForCausalLM, GGUF "mistral3". The text part of Mistral3ForConditionalGeneration
+ * may be of either model. Source: the published checkpoints and transformers 5.17, models mistral, mistral3 and
+ * ministral3; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py and mistral3.py. All layers have the window,
+ * for which GGUF has no key. Ministral 3 scales queries by their position. */
 #include <math.h>
 #include <string.h>
 
@@ -25,14 +25,14 @@ static const fr_model_spec ministral3 = {.trunk = {.vocab = 131072,
                                          .layer = {.attention = {.heads = 32, .kv_heads = 8, .head_dim = 128},
                                                    .ffn = {.width = 14336, .activation = FR_SILU}}};
 
-/* The rotary positions of Ministral 3 if config.json has no keys for them. */
+/* The rotary positions of Ministral 3, for a config.json that has no keys for them. */
 static const char usual_rope[] =
     "{\"rope_parameters\": {\"rope_type\": \"yarn\", \"rope_theta\": 1e6, \"factor\": 16, \"beta_fast\": 32, "
     "\"beta_slow\": 1, \"original_max_position_embeddings\": 16384, \"mscale_all_dim\": 1, \"mscale\": 1, "
     "\"llama_4_scaling_beta\": 0.1}}";
 
-/* Finds out if the text model is Ministral 3's. If the text half of a model with a vision tower has no model_type, it
- * is Mistral's. */
+/* Finds out whether the text model is Ministral 3's. If a model with a vision tower has no model_type for its text
+ * part, the text model is Mistral's. */
 static fr_status is_ministral(const fr_source *s, bool *is) {
     const char *type;
     FR_TRY(fr_json_text(s->text, "model_type", s->where, &type));
@@ -54,7 +54,7 @@ static fr_status read_kind(const fr_source *s, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* Reads the scaling that Ministral 3 adds. llama.cpp assumes that mscale is 1. */
+/* Reads the scaling that Ministral 3 adds. For mscale, llama.cpp assumes 1. */
 static fr_status gguf_rope(const fr_gguf *gguf, fr_rope_spec *rope) {
     double all;
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 1e3, 0, &all));

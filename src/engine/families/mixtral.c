@@ -1,6 +1,6 @@
 /* Mixtral: config.json of MixtralForCausalLM, GGUF "llama" with experts. Source: the published checkpoints and
- * transformers 5.17, model mixtral; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, which has no key for
- * a window. Every layer is a mixture, and slides if there is a window. */
+ * transformers 5.17, model mixtral; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, which has no key for a
+ * window. Every layer is a mixture. If there is a window, every layer slides. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 

@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 
-/* Names in published files, in which each matrix of each expert is a separate tensor, and in files that transformers
- * has saved since version 5: there one tensor has the matrices of all experts, with gate's rows before up's. */
+/* The names of a mixture's tensors, in two kinds of files. In published files, each matrix of each expert is a separate
+ * tensor. In files that transformers has saved since version 5, one tensor has the matrices of all experts, with gate's
+ * rows before up's. */
 const fr_tensor_name fr_mixture_names[] = {
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
@@ -73,15 +74,15 @@ static bool has_key(const json_t *text, const char *key) {
     return value && !json_is_null(value);
 }
 
-/* Gives the spelling of a key that the object has. The family's own spelling comes first. Then come the usual
- * spellings, which most configurations of transformers take for the family's own. */
+/* Gives the spelling of a key that the object has. The family's own spelling is tried first. Then come the usual
+ * spellings; most configurations of transformers accept these too. */
 static const char *key_there(const json_t *text, const char *own, const char *const *usual) {
     if (own && has_key(text, own)) return own;
     while (usual[1] && !has_key(text, usual[0])) usual++;
     return usual[0];
 }
 
-/* Gives the keys in config.json: the family's own where it has them, otherwise the usual ones. */
+/* Gives the keys in config.json. A key is the family's own if the family has one, and otherwise a usual key. */
 static fr_mixture_words words_of(const fr_model_spec *spec, const json_t *text) {
     static const char *const counts[] = {"num_experts", "num_local_experts", "n_routed_experts", NULL};
     static const char *const chosen[] = {"num_experts_per_tok", NULL};
@@ -111,9 +112,9 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
                         &e->top_groups);
 }
 
-/* Reads the width of all shared experts together from a key of its own, if there is one. Otherwise computes the width
- * from the number of shared experts. null means that there are none, as in the modeling file of Ling 2.0; the family's
- * default stands for a key that is missing. */
+/* Reads the width of all shared experts together. If there is no key for this width, it is computed from the number of
+ * shared experts. If that number is null, there are none, as in the modeling file of Ling 2.0. If the number is
+ * missing, the family's default is used. */
 static fr_status read_shared(fr_model_spec *spec, const json_t *text, const char *where, const char *count) {
     static const char width[] = "shared_expert_intermediate_size";
     fr_mixture_keys *c = &spec->mixture;
@@ -141,8 +142,8 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     return read_router(spec, text, where);
 }
 
-/* Reads the scoring of the router: 1 stands for softmax, 2 for sigmoid. If the key is 0 or missing, the scoring is the
- * family's own. */
+/* Reads how the router computes scores: 1 stands for softmax, 2 for sigmoid. If the key is 0 or missing, scores are
+ * computed in the family's own way. */
 static fr_status read_scoring(const fr_gguf *gguf, bool any, fr_scoring *scoring) {
     int64_t number, built = *scoring == FR_SCORING_SIGMOID ? 2 : 1;
     FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, 0, &number));
@@ -159,13 +160,13 @@ static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {
     FR_TRY(read_scoring(gguf, spec->mixture.any_scoring, &e->scoring));
     if (!spec->mixture.normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->norm_top_k, &e->norm_top_k));
     FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->routed_scaling, &scaling));
-    if (scaling > 0) e->routed_scaling = (float)scaling; /* files of models without a scaling have 0 */
+    if (scaling > 0) e->routed_scaling = (float)scaling; /* files of models without a scaling have a 0 here */
     if (e->scoring != FR_SCORING_SIGMOID && !spec->mixture.any_scoring) return FR_OK;
     FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, EXPERTS_MAX, 0, &e->groups));
     return fr_gguf_size(gguf, ".expert_group_used_count", 0, EXPERTS_MAX, 0, &e->top_groups);
 }
 
-/* Reads GGUF's keys. Files have no key for the experts' width if it is the width of the feed-forward. */
+/* Reads GGUF's keys. If an expert is as wide as the feed-forward (as_wide), files have no key for its width. */
 static fr_status from_gguf(fr_model_spec *spec, const fr_gguf *gguf) {
     fr_experts_spec *e = &spec->layer.experts;
     fr_mixture_keys *c = &spec->mixture;
@@ -223,8 +224,8 @@ void fr_mixture_dense_mtp(fr_model_spec *spec) {
     spec->trunk.mtp.ffn.width = spec->layer.ffn.width;
 }
 
-/* Finds the dense layers: every decoder_sparse_step-th layer has a mixture, except those in mlp_only_layers. GGUF has
- * no key for either. */
+/* Finds the dense layers. Every decoder_sparse_step-th layer has a mixture, except the layers in mlp_only_layers. GGUF
+ * has no keys for these two facts. */
 static fr_status read_steps(const fr_source *source, bool *is_dense) {
     const json_t *dense = json_object_get(source->text, "mlp_only_layers"), *number;
     int64_t step;
@@ -304,7 +305,7 @@ fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf
     return fr_fail(FR_INPUT, "%s: GGUF has no key for %zu leading layers without a mixture", where, first);
 }
 
-/* Writes all keys of a mixture, for families whose files describe their routers. */
+/* Writes all keys of a mixture, for families whose GGUF files describe their routers. */
 static fr_status put_all(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *e = fr_spec_experts(s);
     size_t first;

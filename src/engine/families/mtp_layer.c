@@ -16,8 +16,8 @@ const fr_tensor_name fr_mtp_names[] = {
     {0},
 };
 
-/* The tensors that an MTP layer has in addition to a layer's. Published MTP layers use the model's table and head;
- * other files may have separate ones. */
+/* The tensors that an MTP layer has in addition to those of a layer. Published MTP layers use the model's embedding
+ * table and head. Other files may have separate ones. */
 const fr_tensor_name fr_qwen_mtp_names[] = {
     FR_MATRIX(fr_mtp_layer, eh_proj, HIDDEN, TWICE_HIDDEN, "fc.weight", "nextn.eh_proj.weight"),
     FR_TABLE(fr_mtp_layer, embedding, VOCAB, HIDDEN, NULL, "nextn.embed_tokens.weight", .needs = FR_IF_THERE),

@@ -1,9 +1,9 @@
 /* Muse-Glimmer: the text model of MuseGlimmerForConditionalGeneration, GGUF "muse-glimmer"; pictures are not read.
  * Source: transformers 5.24, model muse_glimmer; for GGUF github.com/ggml-org/llama.cpp, conversion/muse_glimmer.py.
- * Embeddings are normed without weights, and so are heads. A gate for each value of a head comes from a matrix of its
- * own. Norms come before and after attention and feed-forward, and those after them have an eps of their own. Folders
- * store the weights of the layers' norms minus 1. Layers whose rotary base is 0 are not rotated. If no base is given,
- * every fourth layer is full and not rotated. */
+ * Norms without weights are applied to embeddings and to heads. A matrix of its own computes a gate for each value of a
+ * head. Norms come before and after attention and feed-forward; the norms after them have another eps. Folders store
+ * the weights of the layers' norms minus 1. Layers whose rotary base is 0 are not rotated. If no base is given, every
+ * fourth layer is full and not rotated. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const fr_model_spec defaults = {
                   {.heads = 32, .kv_heads = 2, .head_dim = 128, .window = 2048, .bare_qk_norm = true, .own_gate = 128},
               .ffn = {.width = 19968, .activation = FR_SILU}}};
 
-/* Reads the factor of queries, which multiplies the scale of scores, and sets the size of gates. */
+/* Reads a factor of queries, by which the scale of scores is multiplied. Also sets the size of gates. */
 static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     fr_attention_spec *a = &s->layer.attention;
     double factor;
@@ -48,8 +48,8 @@ static const fr_config_row own[] = {
     {0}};
 static const fr_config_row last[] = {FR_PART(heads), {0}};
 
-/* Finds out which layers are full and which slide: layer_types lists them, or it follows from a layer's distance from
- * the last layer. Also finds out which layers are rotated. */
+/* Finds out which layers are full and which slide. layer_types lists the kinds; if it is missing, a layer's kind
+ * follows from its distance to the last layer. Also finds out which layers are rotated. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     const json_t *kinds = json_object_get(source->text, "layer_types");
     const json_t *bases = json_object_get(source->text, "layer_rope_theta");

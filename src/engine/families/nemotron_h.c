@@ -1,12 +1,12 @@
-/* Nemotron-H, Nemotron Nano 2 and Nemotron 3: config.json of NemotronHForCausalLM, GGUF "nemotron_h", and
- * "nemotron_h_moe" of models with mixtures. Source: the published checkpoints and transformers 5.24, model nemotron_h;
- * for GGUF github.com/ggml-org/llama.cpp, conversion/nemotron.py and src/models/nemotron-h.cpp. A layer is one part
- * after a norm: Mamba-2, attention without rotary positions, a feed-forward without a gate, or a mixture of such
- * experts. config.json says which by a letter or a word for each; GGUF by the layers' numbers of key/value heads and
- * widths of feed-forwards.
+/* Nemotron-H, Nemotron Nano 2 and Nemotron 3: config.json of NemotronHForCausalLM, GGUF "nemotron_h", or
+ * "nemotron_h_moe" for models with mixtures. Source: the published checkpoints and transformers 5.24, model nemotron_h;
+ * for GGUF github.com/ggml-org/llama.cpp, conversion/nemotron.py and src/models/nemotron-h.cpp. A layer is a norm and
+ * one part after it. The part is Mamba-2, attention without rotary positions, a feed-forward without a gate, or a
+ * mixture of such feed-forwards. In config.json, a letter or a word for each layer names the part. In GGUF, the part
+ * follows from the layer's number of key/value heads and from the width of its feed-forward.
  *
- * As in transformers, time steps have a lower limit. GGUF has no key for it; all published models have the same limit,
- * which is used for GGUF. */
+ * As in transformers, time steps have a lower limit. GGUF has no key for it. All published models have the same limit,
+ * so this limit is used for GGUF. */
 #include <math.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ static const fr_model_spec defaults = {
 
 typedef enum kind { MAMBA, ATTENTION, FEED_FORWARD, MIXTURE, KINDS, UNKNOWN = KINDS } kind;
 
-/* The letter and the words by which config.json names each kind of layer. transformers 5 writes another word than
- * earlier versions. */
+/* The letter and the words by which config.json names each kind of layer. The word that transformers 5 writes comes
+ * before the word of earlier versions. */
 static const struct {
     char letter;
     const char *words[2];
@@ -67,8 +67,8 @@ static kind kind_of(char letter, const char *word) {
     return k;
 }
 
-/* Gives the list of the layers' kinds, which is an array of words or a text of letters. An array is taken before a
- * text, as in transformers. */
+/* Gives the list of the layers' kinds, which is an array of words or a text of letters. If there are both, the array is
+ * used, as in transformers. */
 static const json_t *list_of(const fr_source *source, const char **key) {
     static const char *const keys[] = {"layers_block_type", "layer_types", "hybrid_override_pattern"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -78,7 +78,8 @@ static const json_t *list_of(const fr_source *source, const char **key) {
     return NULL;
 }
 
-/* Reads a list of kinds, words or a text of letters, into kinds[*count], at most FR_LAYERS_MAX. */
+/* Reads a list of kinds, which is an array of words or a text of letters. Stores the kinds in `kinds` and their number,
+ * at most FR_LAYERS_MAX, in *count. */
 static fr_status read_kinds(const fr_source *source, const char *key, const json_t *list, kind *kinds, size_t *count) {
     const char *letters = json_string_value(list);
     *count = letters ? strlen(letters) : json_array_size(list);
@@ -107,9 +108,9 @@ static fr_status kinds_from_json(const fr_source *source, kind *kinds, size_t *c
     return FR_OK;
 }
 
-/* Reads the number of MTP layers. It is 1 if the file has one MTP layer that is attention and then a mixture.
- * Otherwise it is 0, because MTP layers of other forms are ignored; transformers ignores all of them. The key with
- * letters counts only if the key with words is missing or has the usual words, as in transformers. */
+/* Reads the number of MTP layers. It is 1 if the file has one MTP layer that is attention and then a mixture. In all
+ * other cases it is 0, because MTP layers of other forms are ignored. (transformers ignores all MTP layers.) As in
+ * transformers, the key with letters is read only if the key with words is missing or has the usual words. */
 static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     static const char *const keys[] = {"mtp_layers_block_type", "mtp_hybrid_override_pattern"};
     kind kinds[FR_LAYERS_MAX] = {ATTENTION, MIXTURE};
@@ -124,8 +125,8 @@ static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the kinds of layers from GGUF. A layer with a feed-forward's width is a feed-forward, or a mixture in files
- * with experts. A layer with key/value heads has attention. All other layers are Mamba-2. */
+/* Reads the kinds of layers from GGUF. If a layer has a width of a feed-forward, it is a feed-forward, or in files with
+ * experts a mixture. If a layer has key/value heads, it is attention. All other layers are Mamba-2. */
 static fr_status kinds_from_gguf(const fr_source *source, const fr_model_spec *s, kind *kinds) {
     int64_t heads[FR_LAYERS_MAX], widths[FR_LAYERS_MAX];
     size_t layers = s->trunk.layers + s->mtp_layers;
@@ -184,7 +185,7 @@ static fr_status put_mamba(const fr_trunk_spec *s, size_t mtp_layers, const char
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its time_step_min", where);
 }
 
-/* Reads the width of heads, which older files name otherwise. */
+/* Reads the width of heads, which has another name in older files. */
 static fr_status read_head_dim(const fr_source *source, fr_model_spec *s) {
     size_t *head_dim = &s->layer.attention.head_dim;
     if (source->gguf) return FR_OK;
@@ -192,7 +193,7 @@ static fr_status read_head_dim(const fr_source *source, fr_model_spec *s) {
                         (int64_t)*head_dim, source->where, head_dim);
 }
 
-/* Reads the mixture. In GGUF, files without experts have none of its keys. */
+/* Reads the mixture. A GGUF file of a model without experts has none of a mixture's keys. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     size_t *shared = &s->mixture.shared;
@@ -326,7 +327,8 @@ static const fr_tensor_name model_names[] = {
     {0},
 };
 
-/* The files decide whether attention has biases, because transformers makes none, whatever config.json says. */
+/* The tensors in the files decide whether attention has biases. transformers never makes biases here, even if
+ * config.json asks for them. */
 #define ATTENDS .needs = FR_IF_ATTENTION
 #define ATTENTION_NAMES(below)                                                                                         \
     FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, QUERIES, HIDDEN, NULL, "attn_qkv.weight", ATTENDS),                   \
@@ -350,8 +352,8 @@ static const fr_tensor_name attention_names[] = {
     {0},
 };
 
-/* Experts have no gate; `up` takes its place. In published files each expert's matrix is a separate tensor; in files
- * that transformers has saved since version 5, one tensor has those of all experts. */
+/* Experts have no gate, so `up` takes the gate's place. In published files, each matrix of each expert is a separate
+ * tensor. In files that transformers has saved since version 5, one tensor has the matrices of all experts. */
 #define SHARED "mixer.shared_experts."
 #define FEED_NAMES(below)                                                                                        \
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, below "mixer.up_proj.weight", "ffn_up.weight",              \
@@ -393,7 +395,7 @@ static const fr_tensor_name attention_names[] = {
 
 static const fr_tensor_name feed_names[] = {FEED_NAMES(""), {0}};
 
-/* The MTP layer: published files have its attention and its mixture as two layers, GGUF as one. */
+/* The MTP layer. Its attention and its mixture are two layers in published files, and one layer in GGUF. */
 static const fr_tensor_name mtp_attention_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "layers.0.norm.weight", "attn_norm.weight"),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "layers.1.norm.weight", "post_attention_norm.weight"),

@@ -1,6 +1,6 @@
 /* OLMo 1 and 1.7: config.json of OlmoForCausalLM, GGUF "olmo". Source: transformers 5.24, model olmo; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/olmo.py. Norms are LayerNorm without weights, and queries, keys and values
- * may be clamped. */
+ * github.com/ggml-org/llama.cpp, conversion/olmo.py. Norms are LayerNorms without weights. Queries, keys and values may
+ * be clamped. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

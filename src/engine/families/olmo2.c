@@ -1,7 +1,8 @@
-/* OLMo 2 and OLMo 3: config.json of Olmo2ForCausalLM and Olmo3ForCausalLM, GGUF "olmo2" for both. Source: transformers
- * 5.17, models olmo2 and olmo3; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py and src/models/olmo2.cpp.
- * Norms come only after attention and feed-forward; those of queries and keys are over all heads at once. In OLMo 3,
- * three sliding layers are followed by a full one, and only full layers have scaled rotary positions. */
+/* OLMo 2 and OLMo 3: config.json of Olmo2ForCausalLM and Olmo3ForCausalLM; both have the GGUF architecture "olmo2".
+ * Source: transformers 5.17, models olmo2 and olmo3; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py and
+ * src/models/olmo2.cpp. Norms come only after attention and feed-forward. One norm covers the queries of all heads, and
+ * another norm the keys. In OLMo 3, three sliding layers are followed by a full one, and only full layers have scaled
+ * rotary positions. */
 #include "src/engine/families/family.h"
 
 #define ATTENTION .heads = 32, .qk_norm = true, .qk_norm_wide = true
@@ -26,8 +27,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
 
 static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_behind_norm_names, fr_ffn_names}};
 
-/* Reads rotary positions. In GGUF without a key for the base of sliding layers, sliding layers use the base of full
- * layers. */
+/* Reads rotary positions. If GGUF has no key for the base of sliding layers, they use the base of full layers. */
 static fr_status rope(const fr_source *source, fr_model_spec *s) {
     if (source->gguf && !fr_gguf_find(source->gguf, ".rope.freq_base_swa"))
         s->trunk.rope[FR_SLIDING].theta = s->trunk.rope[FR_FULL].theta;

@@ -1,7 +1,8 @@
-/* OLMoE: config.json of OlmoeForCausalLM, GGUF "olmoe"; FlexOlmo: config.json of FlexOlmoForCausalLM, folders only.
+/* OLMoE: config.json of OlmoeForCausalLM, GGUF "olmoe". FlexOlmo: config.json of FlexOlmoForCausalLM, folders only.
  * Source: the published checkpoints and transformers 5.24, models olmoe and flex_olmo; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/olmo.py. GGUF has no key for normalized router weights, so a model with
- * these is not written. One norm covers the queries of all heads, and one the keys; every layer is a mixture. */
+ * github.com/ggml-org/llama.cpp, conversion/olmo.py. GGUF has no key for normalizing router weights, so a model with
+ * normalized weights is not written. One norm covers the queries of all heads, and another norm the keys. Every layer
+ * is a mixture. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 

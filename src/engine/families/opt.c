@@ -1,7 +1,7 @@
-/* OPT and Galactica: config.json of OPTForCausalLM; llama.cpp has no GGUF of them. Source: transformers 5.24, model
- * opt. A learned table has a row for each position; two rows come before these. The 350M has an early form: it norms
- * the stream after attention or feed-forward was added, and the rows of its embedding table are narrower than the
- * stream. */
+/* OPT and Galactica: config.json of OPTForCausalLM; llama.cpp has no GGUF for them. Source: transformers 5.24, model
+ * opt. A learned table has a row for each position, after two other rows. The 350M model has an early form: it applies
+ * a norm to the residual stream after attention or feed-forward is added, and the rows of its embedding table are
+ * narrower than the stream. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

@@ -1,13 +1,13 @@
 /* Phi-3, 3.5, Phi-4 and Phi-4-mini: config.json of Phi3ForCausalLM, GGUF "phi3". Source: the published checkpoints and
  * transformers 5.17, model phi3; for GGUF github.com/ggml-org/llama.cpp, conversion/phi.py and src/models/phi3.cpp.
- * llama.cpp has a key for the window but ignores it. Queries, keys and values are one tensor, gate and up another.
+ * llama.cpp has a key for the window but ignores it. Queries, keys and values are one tensor; gate and up are another.
  * Only a part of a head may be rotated. LongRoPE's divisors depend on the length of the text. */
 #include <string.h>
 
 #include "base/error.h"
 #include "src/engine/families/rope_config.h"
 
-enum { TRAINED = 4096 }; /* positions that the model was trained for, if no key gives them */
+enum { TRAINED = 4096 }; /* number of positions for which the model was trained, if no key gives it */
 
 static const fr_model_spec defaults = {
     .trunk =
@@ -21,8 +21,8 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_SIZE(layer.attention.window, NULL, ".attention.sliding_window", 0, 1 << 24),
                                     {0}};
 
-/* Reads rotary positions. Older files call LongRoPE "su" or "yarn", and have the number of trained positions outside
- * of its object. */
+/* Reads rotary positions. Older files call LongRoPE "su" or "yarn". In these files, the number of trained positions is
+ * outside of LongRoPE's object. */
 static fr_status rope(const fr_source *source, fr_model_spec *s) {
     static const char trained[] = "original_max_position_embeddings";
     const json_t *parameters = NULL;

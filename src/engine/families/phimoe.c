@@ -1,10 +1,10 @@
 /* Phi-3.5-MoE: config.json of PhimoeForCausalLM, published as PhiMoEForCausalLM, GGUF "phimoe". Source: transformers
- * 5.24, model phimoe; for GGUF github.com/ggml-org/llama.cpp, conversion/phi.py and src/models/phimoe.cpp, which norms
- * rows without subtracting their mean, and normalizes the two experts' softmax. Its layers are Mixtral's with LayerNorm
- * and biases. A row chooses two experts one after the other, each with a softmax of its own over the experts whose
- * scores are near the best (SparseMixer: Liu et al. 2024, arXiv:2409.12136). Of LongRoPE only the short factors are
- * used, for texts of any length. Cosines and sines are multiplied by short_mscale, which must be equal to
- * long_mscale. */
+ * 5.24, model phimoe; for GGUF github.com/ggml-org/llama.cpp, conversion/phi.py and src/models/phimoe.cpp. llama.cpp
+ * differs from transformers: its norms don't subtract the mean, and it normalizes the weights of the two experts. The
+ * layers are Mixtral's with LayerNorm and biases. A row chooses two experts one after the other. Each has a softmax of
+ * its own over the experts whose scores are near the best score (SparseMixer: Liu et al. 2024, arXiv:2409.12136). Only
+ * LongRoPE's short factors are used, for texts of any length. Cosines and sines are multiplied by short_mscale, which
+ * must be equal to long_mscale. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,9 @@
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/rope_config.h"
 
-#define NEARNESS 0.01F /* GGUF has no key for the nearness, so a model with another nearness is not written */
+/* Scores must be this near to the best one. GGUF has no key for this number, so a model with another number is not
+ * written. */
+#define NEARNESS 0.01F
 
 static const fr_model_spec defaults = {.trunk = {.vocab = 32064,
                                                  .hidden = 4096,
@@ -33,11 +35,12 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 32064,
                                                              .routed_scaling = 1}},
                                        .mixture = {.as_wide = true, .normalizes = true}};
 
-/* Reads the mixture, and in GGUF finds by the tensors if the head has a bias. */
+/* Reads the mixture. For GGUF, also finds out from the tensors whether the head has a bias. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_mixture_read(source, s));
     if (source->gguf) s->trunk.head_bias = fr_source_has(source, "output.bias");
-    s->layer.experts.top_k = 2; /* the published code chooses two, whatever num_experts_per_tok says */
+    /* The published code always chooses two experts and ignores num_experts_per_tok. */
+    s->layer.experts.top_k = 2;
     s->layer.experts.nearness *= 2;
     return s->layer.experts.count > 1 ? FR_OK : fr_fail(FR_INPUT, "%s: two experts are chosen of one", source->where);
 }

@@ -1,5 +1,5 @@
 /* Qwen2, Qwen2.5: config.json of Qwen2ForCausalLM, GGUF "qwen2". Source: transformers 5.17, model qwen2; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/qwen.py. The projections of queries, keys and values have biases, the
+ * github.com/ggml-org/llama.cpp, conversion/qwen.py. The projections of queries, keys and values have biases; the
  * output projection has none. */
 #include "src/engine/families/family.h"
 

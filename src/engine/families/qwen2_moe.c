@@ -1,8 +1,7 @@
 /* Qwen1.5-MoE and Qwen2-57B-A14B: config.json of Qwen2MoeForCausalLM, GGUF "qwen2moe". Source: the published
  * checkpoints and transformers 5.24, model qwen2_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py and
- * src/models/qwen2moe.cpp. GGUF has no key for router weights that are normalized, and none for layers without a
- * mixture. The shared expert has a gate; the projections of queries, keys and values have biases, the output
- * projection has none. */
+ * src/models/qwen2moe.cpp. GGUF has no keys for normalized router weights and for layers without a mixture. The shared
+ * expert has a gate. The projections of queries, keys and values have biases; the output projection has none. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -31,8 +30,8 @@ static const fr_config_row own[] = {
     FR_ONLY("hidden_act", "silu"), FR_PART(fr_window_part), FR_FLAG(layer.attention.qkv_bias, "qkv_bias", NULL), {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
-/* Makes the layers. If there is a window and no list of kinds, every second layer has it, from the first one to
- * max_window_layers. */
+/* Makes the layers. If there is a window but no list of kinds, every second layer has the window, beginning with the
+ * first layer. Layers from number max_window_layers on never have it. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     const json_t *types = json_object_get(source->text, "layer_types");
     FR_TRY(fr_mixture_sparse_layers(source, s));

@@ -1,8 +1,7 @@
 /* Qwen2.5-VL: config.json of Qwen2_5_VLForConditionalGeneration, GGUF "qwen2vl". Source: transformers 5.24, model
  * qwen2_5_vl; for GGUF github.com/ggml-org/llama.cpp, conversion/qwenvl.py. The text model is Qwen2's, with rotary
- * positions along three axes, each of which has a range of angles. Older files have the text model's keys at the top
- * of config.json. Qwen2-VL, whose vision tower is another one, is not supported; GGUF has the same name for Qwen2-VL
- * and Qwen2.5-VL. */
+ * positions along three axes; each axis has a range of angles. Older files have the text model's keys at the top of
+ * config.json. Qwen2-VL has the same name in GGUF, but another vision tower, and is not supported. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

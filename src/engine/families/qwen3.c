@@ -1,6 +1,6 @@
-/* Qwen3, dense: config.json of Qwen3ForCausalLM, GGUF "qwen3". Source: the published checkpoints and transformers
- * 5.17, model qwen3; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py. Heads have norms; a key says if there
- * are biases. */
+/* Qwen3, dense: config.json of Qwen3ForCausalLM, GGUF "qwen3". Source: the published checkpoints and transformers 5.17,
+ * model qwen3; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py. Heads have norms. A key says whether
+ * projections have biases. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

@@ -1,8 +1,8 @@
-/* Qwen3.5, and models of the same architecture, Qwen3.6 and the dense Qwen3.8: config.json of Qwen3_5ForCausalLM,
- * Qwen3_5MoeForCausalLM and the text half of models with a vision tower (tower_qwen.c), GGUF "qwen35" and "qwen35moe".
- * Source: the published checkpoints and transformers 5.17, models qwen3_5 and qwen3_5_moe; for GGUF, and for the
- * changes that conversion makes, github.com/ggml-org/llama.cpp, conversion/qwen.py. Published files store the weights
- * of norms minus 1, except those of the norm of DeltaNet's output. */
+/* Qwen3.5, and models of the same architecture (Qwen3.6, and the dense Qwen3.8): config.json of Qwen3_5ForCausalLM and
+ * Qwen3_5MoeForCausalLM, and the text part of models with a vision tower (tower_qwen.c); GGUF "qwen35" and "qwen35moe".
+ * Source: the published checkpoints and transformers 5.17, models qwen3_5 and qwen3_5_moe. For GGUF, and for how the
+ * converter changes tensors: github.com/ggml-org/llama.cpp, conversion/qwen.py. Published files store the weights of
+ * norms minus 1. The norm of DeltaNet's output is an exception. */
 #include "base/error.h"
 #include "src/engine/families/mtp_layer.h"
 #include "src/engine/families/deltanet_config.h"

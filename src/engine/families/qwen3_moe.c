@@ -1,6 +1,6 @@
 /* Qwen3, mixtures: config.json of Qwen3MoeForCausalLM, GGUF "qwen3moe". Source: the published checkpoints and
  * transformers 5.24, model qwen3_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py. GGUF has no key for
- * router weights that are not normalized, none for layers without a mixture, and no names for biases. */
+ * router weights that are not normalized, no key for layers without a mixture, and no names for biases. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 

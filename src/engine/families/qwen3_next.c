@@ -1,9 +1,9 @@
-/* Qwen3-Next: config.json of Qwen3NextForCausalLM, GGUF "qwen3next". Source: the published checkpoints and
- * transformers 5.17, model qwen3_next; for GGUF, and for the changes that conversion makes,
- * github.com/ggml-org/llama.cpp, conversion/qwen.py and src/models/qwen3next.cpp. GGUF has no key for router weights
- * that are not normalized, and none for layers without a mixture. The layers are like those of Qwen3.5's mixtures, but
- * DeltaNet's inputs are two projections, stored key head by key head. GGUF divides the first of these, except in older
- * files. No key says if there is an MTP layer. */
+/* Qwen3-Next: config.json of Qwen3NextForCausalLM, GGUF "qwen3next". Source: the published checkpoints and transformers
+ * 5.17, model qwen3_next. For GGUF, and for how the converter changes tensors: github.com/ggml-org/llama.cpp,
+ * conversion/qwen.py and src/models/qwen3next.cpp. GGUF has no key for router weights that are not normalized, and no
+ * key for layers without a mixture. The layers are like those of Qwen3.5's mixtures, but the inputs of DeltaNet come
+ * from two projections, which are stored key head by key head. GGUF divides the first of these projections, except in
+ * older files. No key says whether there is an MTP layer. */
 #include "base/error.h"
 #include "src/engine/families/deltanet_config.h"
 #include "src/engine/families/mixture.h"
