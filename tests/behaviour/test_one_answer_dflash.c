@@ -315,7 +315,7 @@ static void live(const run *r, speaker *s) {
         fr_session_close(s->session);
         s->session = fork;
         break;
-    /* After a cut the text of a grammar begins anew, unless the session gets the position where it began before */
+    /* After a cut the text of a grammar begins anew. This call sets the position where the text began before */
     case CUT:
         s->said = r->how->kept;
         require(fr_session_truncate(s->session, t->prompt + s->said));

@@ -123,7 +123,8 @@ START_TEST(rest) {
 }
 END_TEST
 
-/* The bytes of a reply's text, and for each byte '+' if it was told as one of an accepted draft, else '-'. */
+/* The bytes of a reply's text. Each byte also has a mark: '+' if the byte was reported as part of an accepted draft,
+ * and '-' if not. */
 typedef struct told_bytes {
     const fr_reply_view *view;
     char bytes[256], marks[256];

@@ -23,8 +23,8 @@ typedef struct reader {
     size_t row;  /* number of the file's current line, from 1 */
 } reader;
 
-/* Returns true if the answer is complete. It is not complete if it is an error, or if an interrupt cut it off. A
- * batch's answers have two forms; the two members checked here have the same meaning in both. */
+/* Returns true if the answer is complete. It is not complete if it is an error, or if an interrupt cut it off. In
+ * forerun's own form "stop" says that an interrupt came. In OpenAI's form there is an "error" instead. */
 static bool is_finished(const fr_job_text *answer) {
     const json_t *error = json_object_get(answer->value, "error");
     const char *stop = json_string_value(json_object_get(answer->value, "stop"));
@@ -55,8 +55,8 @@ static void keep(reader *r, const fr_job_line *line, const char *text, size_t le
     r->kept->answers[line->number] = copy;
 }
 
-/* Checks one line of the file of answers; `text` includes its line end. A finished answer is kept. A finished answer
- * whose id is not that of `line` belongs to another batch and is refused. */
+/* Checks one line of the file of answers; `text` includes its line end. If the answer is finished and has the id of
+ * `line`, it is kept. If it is finished and has another id, the file belongs to another batch and is refused. */
 static int take_answer(reader *r, fr_batch_input *input, const fr_job_line *line, const char *text, size_t length) {
     json_error_t error;
     fr_job_text answer = fr_job_text_read(text, length - 1, &error);

@@ -23,9 +23,9 @@ typedef struct fr_batch_kept {
     char **answers;
 } fr_batch_kept;
 
-/* Reads the answers in `path` (OUT) and OUT.before. If OUT is missing, no answers are kept, even if OUT.before exists.
- * A file whose ids are not those of `input`, or that has more lines than `input`, belongs to another batch and is
- * refused. Gives the exit status. */
+/* Reads the answers in `path` (OUT) and in OUT.before. If OUT is missing, no answers are kept, even if OUT.before
+ * exists. A file belongs to another batch if its ids are not those of `input`, or if it has more lines than `input`.
+ * Such a file is refused. Gives the exit status. */
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input);
 
 /* Writes the saved answers to path.before. If there are no saved answers, removes that file. `total` is the number of

@@ -1,4 +1,4 @@
-/* Gives the folder in which the command stores what it can compute again.
+/* Gives the folder for files that the command could compute again, but stores to save time.
  *
  * In: XDG_CACHE_HOME or HOME. Out: the path of a folder, which may not exist yet. */
 #ifndef FR_TOOLS_CLI_CACHE_FOLDER_H

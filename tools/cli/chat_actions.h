@@ -1,6 +1,7 @@
 /* Runs the commands of a chat (chat_commands.h has their names).
  *
- * In: a command. Out: the changed conversation; or the conversation unchanged, and a line with the reason. */
+ * In: a command. Out: the changed conversation. If the command is refused, the conversation stays unchanged, and a line
+ * has the reason. */
 #ifndef FR_TOOLS_CLI_CHAT_ACTIONS_H
 #define FR_TOOLS_CLI_CHAT_ACTIONS_H
 

@@ -17,8 +17,8 @@ static int digit_of(char c) {
     return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* Reads the line as a shell would read one word, or as a file:// URL. Returns false if the line is more than one
- * word. */
+/* Reads the line in the way in which a shell reads one word. A line may also be a file:// URL. Returns false if the
+ * line is more than one word. */
 static bool read_path(const char *line, size_t length, char *path) {
     static const char url[] = "file://";
     bool is_url = length > strlen(url) && memcmp(line, url, strlen(url)) == 0;

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Returns the path, which the caller frees. NULL: the line is not a single absolute path, or the file does not begin
+/* Returns the path, which the caller frees. NULL: the line is not exactly one absolute path, or the file does not begin
  * with the bytes of a picture. */
 char *fr_chat_dropped(const char *line, size_t length);
 

@@ -94,9 +94,9 @@ static void say_dropped(fr_chat *chat) {
         fr_note("the context is full: the %zu oldest turns are dropped", count);
 }
 
-/* Makes the prompt of the conversation that is being answered. The prompt must leave room in the context for `behind`
- * ids of the reply and at least one more. If it does not, --context-shift drops as many of the oldest turns as
- * necessary. *fits: the prompt leaves that room. */
+/* Makes the prompt of the conversation that is being answered. The prompt must leave room in the context for the
+ * `behind` ids of the reply so far, and for at least one more id. If the room is missing, --context-shift drops the
+ * oldest turns until there is room. *fits: the prompt leaves this room. */
 static int fit(fr_chat *chat, size_t behind, fr_prompt *prompt, bool *fits) {
     size_t context = fr_session_context(chat->loaded.session), turns = fr_conversation_turns(chat->asked);
     int code = measure(chat, chat->asked, 0, prompt);

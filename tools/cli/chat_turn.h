@@ -1,8 +1,9 @@
-/* Runs a turn of a chat: runs the conversation, which ends with that turn, in the session, and streams the model's
- * reply.
+/* Runs a turn of a chat. The conversation ends with that turn; it is run in the session, and the model's reply is
+ * streamed.
  *
- * In: messages, the last of them a user's. Out: the reply, streamed to standard output, and the conversation with it.
- * If the turn can't be answered, or is interrupted before its answer begins, the conversation does not change. */
+ * In: messages, the last of which is a user's. Out: the reply, streamed to standard output, and the conversation with
+ * the reply added. If the turn can't be answered, or is interrupted before its answer begins, the conversation does not
+ * change. */
 #ifndef FR_TOOLS_CLI_CHAT_TURN_H
 #define FR_TOOLS_CLI_CHAT_TURN_H
 

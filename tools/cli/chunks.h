@@ -11,8 +11,8 @@
  * of the model. -c 0 means all positions of the model. */
 size_t fr_chunks_ids(const fr_loaded *loaded, const fr_arguments *args);
 
-/* Check the chunks, and give the exit status. fr_chunks_check_model checks that a chunk fits into the model's context.
- * fr_chunks_check_text checks that the text of -f fills at least one chunk. */
+/* These functions check the chunks, and give the exit status. fr_chunks_check_model checks that a chunk fits into the
+ * model's context. fr_chunks_check_text checks that the text of -f fills at least one chunk. */
 int fr_chunks_check_model(const fr_loaded *loaded, size_t ids);
 int fr_chunks_check_text(const fr_arguments *args, size_t count, size_t ids);
 

@@ -1,6 +1,6 @@
 /* Prints completion scripts for shells from the tables of verbs and options.
  *
- * In: the tables. Out: a script that bash sources, that zsh finds as _forerun in its fpath, or that fish finds as
+ * In: the tables. Out: a script. bash sources it, zsh finds it as _forerun in its fpath, and fish finds it as
  * forerun.fish in its completions. */
 #ifndef FR_TOOLS_CLI_COMPLETION_H
 #define FR_TOOLS_CLI_COMPLETION_H

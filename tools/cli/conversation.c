@@ -143,9 +143,9 @@ void fr_conversation_forget(json_t *messages) {
         json_array_remove(messages, json_array_size(messages) - 1);
 }
 
-/* Gives the word for a part's medium, such as "image", if the part is a picture, sound or video; NULL for any other
- * part. A part without a type counts if it has a member with such a word as its name, because Qwen's templates accept
- * such parts. */
+/* If a part is a picture, sound or video, gives the word for its medium, such as "image". NULL: it is another part. A
+ * part without a type counts too if the name of one of its members is such a word, because Qwen's templates accept such
+ * parts. */
 static const char *medium_of(const json_t *part) {
     static const char *const words[] = {"image",       "image_url", "input_image", "video",       "video_url",
                                         "input_video", "audio",     "audio_url",   "input_audio", "file"};
@@ -190,8 +190,8 @@ char *fr_conversation_write(const json_t *messages, size_t *length) {
     return bytes;
 }
 
-/* Returns true if templates can show the content: it is a text or a list of text parts. In a message with tool calls
- * the content may be missing. */
+/* Returns true if templates can show the content, which must be a text or a list of text parts. If a message has tool
+ * calls, its content may be missing. */
 static bool is_said(const json_t *message) {
     const json_t *content = json_object_get(message, "content");
     if (!content || json_is_null(content)) return json_array_size(json_object_get(message, "tool_calls")) > 0;

@@ -45,8 +45,8 @@ void fr_conversation_take_reply(json_t *messages);
  * user's message to the next. */
 size_t fr_conversation_drop(json_t *messages, size_t turns);
 
-/* Gives the text of the last user's turn, up to the first NUL in it; the caller frees it. The messages must have a
- * user's turn. */
+/* Gives the text of the last user's turn. If the text contains a NUL, it ends there. The caller frees it. The messages
+ * must have a user's turn. */
 char *fr_conversation_said(const json_t *messages);
 
 /* Removes all messages but the system turn. */
@@ -63,8 +63,8 @@ bool fr_conversation_is_parts(const json_t *messages);
 /* Gives a conversation without pictures as bytes for fr_conversation_read. The caller frees them. */
 char *fr_conversation_write(const json_t *messages, size_t *length);
 
-/* Gives the reason why a chat can't continue these messages; NULL if it can. All messages must be text only. There may
- * be one system turn at the beginning, and the first turn after it must be a user's. */
+/* Gives the reason why a chat can't continue these messages. NULL: it can. All messages must be text only. There may be
+ * one system turn at the beginning, and the first turn after it must be a user's. */
 const char *fr_conversation_fault(const json_t *messages);
 
 /* Reads the bytes that fr_conversation_write wrote. NULL: they hold no conversation, or its last message still waits
@@ -76,8 +76,8 @@ json_t *fr_conversation_read(const void *bytes, size_t length);
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text);
 
-/* Notes that messages were changed to fit the template, once for each kind of change. If `quiet` is true, nothing is
- * printed, neither now nor in later calls. */
+/* Notes that messages were changed to fit the template. Each kind of change is noted once. If `quiet` is true, nothing
+ * is printed now, and nothing in later calls. */
 void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
 
 /* Tokenizes a rendered text. Control tokens are recognized only where the template wrote them. If parse_special is

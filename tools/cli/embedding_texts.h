@@ -24,8 +24,8 @@ int fr_embedder_load(fr_loaded *loaded, fr_embedder **embedder, const fr_argumen
  * what: the word for the texts in the note. */
 void fr_embedder_note_cut(const fr_embedder_text *texts, size_t count, const char *what, const fr_arguments *args);
 
-/* Write to standard output. fr_floats_write writes floats as bytes. fr_float_print writes a float as a decimal number
- * that reads back as the same float. */
+/* These functions write to standard output. fr_floats_write writes floats as bytes. fr_float_print writes a float as a
+ * decimal number. If this number is read, it gives the same float. */
 void fr_floats_write(const float *values, size_t count);
 void fr_float_print(float value);
 

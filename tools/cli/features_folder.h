@@ -40,7 +40,7 @@ typedef struct fr_features_folder {
 int fr_features_open(fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool resumes,
                      size_t most);
 
-/* Writes rows of a text (an fr_rows_fn whose context is the folder). If this fails the result is FR_INPUT, and
+/* Writes rows of a text (an fr_rows_fn whose context is the folder). If writing fails, the result is FR_INPUT, and
  * folder->line has the reason. */
 fr_status fr_features_take(void *context, const float *values, size_t rows, size_t width);
 

@@ -37,8 +37,8 @@ static double acceptance(const fr_figures *f) {
     return ratio(f->of[FR_STAT_ACCEPTED], f->of[FR_STAT_DRAFTED]);
 }
 
-/* Gives the mean number of tokens per forward of the target. The first token does not count, because the prompt's own
- * forward gives it. */
+/* Gives the mean number of tokens per forward of the target. The first token is not counted, because it comes from the
+ * prompt's own forward. */
 static double tokens_per_call(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
 }

@@ -12,8 +12,8 @@ typedef struct fr_figures {
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
 } fr_figures;
 
-/* Reads the session's current figures. The figures of memory describe the present moment. All other figures are counts
- * and times, which only grow until the session is reset. */
+/* Reads the session's current figures. The figures of memory are those of this moment. All other figures are counts and
+ * times, which only grow until the session is reset. */
 fr_figures fr_figures_take(const fr_session *session);
 
 /* Subtracts earlier figures. Counts and times become differences; figures of memory stay as they are in `now`. */

@@ -210,8 +210,8 @@ const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name) 
     return found;
 }
 
-/* Returns true if this is the first row with its name. A name has several rows if verbs treat it differently, but the
- * page lists the name only once. */
+/* Returns true if this is the first row with its name. If verbs treat a name differently, the name has several rows.
+ * The page lists the name only once. */
 static bool is_first(size_t row) {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(table[row].names, " "), table[row].names);

@@ -24,11 +24,12 @@ typedef struct fr_foreign_option {
     const char *says;
 } fr_foreign_option;
 
-/* Finds the row of a name, which may be followed by "=VALUE". If several rows have the name, the row for this verb is
- * preferred. NULL: no row has it. */
+/* Finds the row of a name. The name may be followed by "=VALUE". If several rows have the name, the row for this verb
+ * is preferred. NULL: no row has the name. */
 const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name);
 
-/* Print the table: fr_foreign_print in Markdown, fr_foreign_print_manual as a part of the manual page. */
+/* These functions print the table. fr_foreign_print prints it in Markdown. fr_foreign_print_manual prints it as a part
+ * of the manual page. */
 void fr_foreign_print(FILE *out);
 void fr_foreign_print_manual(FILE *out);
 

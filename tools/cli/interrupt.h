@@ -15,9 +15,9 @@ void fr_interrupt_watch(void);
 /* Returns true if a signal has come (an fr_abort_fn; its context is not used). */
 bool fr_interrupt_came(void *context);
 
-/* fr_interrupt_watch_reload makes SIGHUP a request to read files again. It does nothing if SIGHUP is ignored, or if
- * standard input is a terminal, because a terminal that closes sends SIGHUP too. fr_interrupt_reload returns true if a
- * SIGHUP has come since its last call. */
+/* fr_interrupt_watch_reload makes SIGHUP a request to read files again. If SIGHUP is ignored, the function does
+ * nothing. It also does nothing if standard input is a terminal, because a terminal that closes sends SIGHUP too.
+ * fr_interrupt_reload returns true if a SIGHUP has come since its last call. */
 void fr_interrupt_watch_reload(void);
 bool fr_interrupt_reload(void);
 

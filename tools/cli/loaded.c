@@ -46,7 +46,7 @@ static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg
     return status;
 }
 
-/* Sets an option of the library from an option of the command line. The table's row of the latter names the former. */
+/* Sets an option of the library. The table's row of a command line option names the library's option. */
 static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
@@ -277,8 +277,8 @@ fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     return FR_OK;
 }
 
-/* Makes the grammar from its text. For a chat's reply, reasoning and calls are allowed too, and only the content must
- * follow the grammar. */
+/* Makes the grammar from its text. In a chat's reply only the content must follow the grammar. Reasoning and calls are
+ * allowed too. */
 static fr_status make_grammar(fr_loaded *loaded, const fr_arguments *args, const fr_token_tree *tree,
                               fr_grammar_kind kind, const char *text, size_t length) {
     if (!loaded->answers) return fr_grammar_open(tree, kind, text, length, &loaded->grammar);
@@ -392,8 +392,8 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
-/* Returns true if the file holds a saved session. An empty file holds none: mktemp makes such files, and a run that is
- * killed before it saves its session leaves one. */
+/* Returns true if the file holds a saved session. An empty file holds none. mktemp makes such files. If a run is killed
+ * before it saves its session, it leaves such a file too. */
 static bool is_saved(const char *path) {
     struct stat file;
     return stat(path, &file) == 0 && !(S_ISREG(file.st_mode) && file.st_size == 0);

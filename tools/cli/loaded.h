@@ -1,6 +1,6 @@
 /* Opens the objects that a command line names: the model, its drafter, a session, and the prompt's ids.
  *
- * Every function gives an exit status: 0, or 1 or 2 after its line on standard error. */
+ * Every function gives an exit status. It is 0 for success. After an error line on standard error it is 1 or 2. */
 #ifndef FR_TOOLS_CLI_LOADED_H
 #define FR_TOOLS_CLI_LOADED_H
 

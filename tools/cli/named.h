@@ -1,4 +1,4 @@
-/* Replaces names of models that other programs use, such as ORG/NAME:TYPE, by paths.
+/* Replaces names of models by paths. The names are those that other programs use, such as ORG/NAME:TYPE.
  *
  * In: the command line. Out: the command line with paths in place of the names. The name that was given to -m is kept,
  * because some output shows it. */

@@ -169,10 +169,10 @@ static const char *foreign_name(const char *variable, size_t length) {
     return NULL;
 }
 
-/* Reads one variable of the environment, if it begins with this prefix and names an option that a variable may set. An
- * empty variable counts as not set. *taken: the variable set an option. */
+/* Reads one variable of the environment. It is read only if it begins with this prefix and names an option that a
+ * variable may set. An empty variable counts as not set. *taken: the variable has set an option. */
 static int take_variable(fr_arguments *args, const char *variable, const char *prefix, bool foreign, bool *taken) {
-    static const char *const never[] = {"--config", "--help", "--version"}; /* containers set FORERUN_VERSION */
+    static const char *const never[] = {"--config", "--help", "--version"}; /* FORERUN_VERSION is set in containers */
     char option[NAME_MAX_BYTES], name[NAME_MAX_BYTES + 16];
     const char *begin = variable + strlen(prefix), *equals = strchr(variable, '=');
     *taken = false;

@@ -19,13 +19,14 @@ enum {
 };
 
 typedef enum fr_kind {
-    FR_KIND_TEXT,    /* any text; if the row names no value, the option is a flag */
-    FR_KIND_NUMBER,  /* a whole number in [low, high] */
-    FR_KIND_REAL,    /* a number in [low, high] */
-    FR_KIND_WORD,    /* one of the option's words */
-    FR_KIND_LIST,    /* a list of words, separated by commas */
-    FR_KIND_NUMBERS, /* a list of whole numbers in [low, high], separated by commas; 1..8 stands for all from 1 to 8 */
-    FR_KIND_IDS,     /* a list of token ids, separated by commas */
+    FR_KIND_TEXT,   /* any text; if the row names no value, the option is a flag */
+    FR_KIND_NUMBER, /* a whole number in [low, high] */
+    FR_KIND_REAL,   /* a number in [low, high] */
+    FR_KIND_WORD,   /* one of the option's words */
+    FR_KIND_LIST,   /* a list of words, separated by commas */
+    /* a list of whole numbers from `low` to `high`, separated by commas; 1..8 means all numbers from 1 to 8 */
+    FR_KIND_NUMBERS,
+    FR_KIND_IDS, /* a list of token ids, separated by commas */
 } fr_kind;
 
 /* Says to which value a row sets the library's option that it names. */

@@ -291,8 +291,8 @@ struct fr_arguments {
  * the option was not given. A special word in the list becomes -1. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
-/* Parses the words after the verb. Gives 0, or the exit status after an error line. --help and --version end the
- * parsing at once. */
+/* Parses the words after the verb. Gives 0, or the exit status after an error line. If --help or --version is found,
+ * the parsing ends at once. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
 

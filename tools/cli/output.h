@@ -66,8 +66,9 @@ typedef struct fr_stream {
     size_t stop_count;
     const char *stopped; /* the stop string that has ended the text; NULL: none */
     bool keeps_stop;     /* the stop string that ends the text stays a part of the text */
-    char *bytes;         /* the text so far, without the stop string that ended it, unless keeps_stop is set */
-    bool *accepted;      /* [length] true for each byte that is from an accepted draft */
+    /* the text so far. The stop string that ended the text is a part of it only if keeps_stop is set */
+    char *bytes;
+    bool *accepted;                   /* [length] true for each byte that is from an accepted draft */
     size_t length, written, capacity; /* written: number of bytes that were passed on */
     bool green;                       /* the terminal's colour is green now */
     fr_word_wrap *wrap;               /* wraps lines if `out` is a terminal; NULL: no wrapping */

@@ -1,7 +1,7 @@
 /* Reads a prompt's file.
  *
- * In: a path, "-" for standard input. Out: the file's bytes; or an error line and an exit status if it can't be
- * read. */
+ * In: a path; "-" means standard input. Out: the file's bytes. If the file can't be read, an error line and an exit
+ * status. */
 #ifndef FR_TOOLS_CLI_PROMPT_FILE_H
 #define FR_TOOLS_CLI_PROMPT_FILE_H
 

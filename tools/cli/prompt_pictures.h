@@ -17,8 +17,8 @@ bool fr_has_picture_place(const fr_model *model, const char *bytes, size_t lengt
  * that the template writes around the mark is inserted too. *bytes is freed by fr_free. */
 void fr_mark_picture_places(const fr_model *model, const char *place, bool wrapped, char **bytes, size_t *length);
 
-/* Converts a text with pictures to ids. Only marks in the trusted parts of the text are replaced, so that a user can't
- * write a mark. */
+/* Converts a text with pictures to ids. Marks are replaced only in the trusted parts of the text. So a user can't add a
+ * picture by typing a mark. */
 fr_status fr_tokenize_pictures(const fr_model *model, fr_picture *const *pictures, size_t count,
                                const fr_marked_text *text, int32_t **ids, size_t *id_count);
 

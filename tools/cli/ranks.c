@@ -34,8 +34,8 @@ enum { SILENT_SECONDS = 30, LINE = 400 };
  * machine can hold (first_to_say). So other processes that fail during this time print no line. */
 enum { LOOK_MS = 300 };
 
-/* Seconds that rank 0 has to notice a failure while it computes a long prompt. This must be short, because the program
- * that started the job kills the other ranks one second after a rank has died. */
+/* Seconds that rank 0 has to notice a failure while it computes a long prompt. This time must be short. When a rank has
+ * died, the program that started the job kills the other ranks one second later. */
 #define LATE_SECONDS 0.5
 
 /* the file in memory that holds this rank's standard error; -1: the standard error is shown */
@@ -101,8 +101,8 @@ static bool first_to_say(void) {
     return one >= 0 && bind(one, (struct sockaddr *)&name, size) == 0;
 }
 
-/* Ends a rank on a signal that comes while ranks join or leave the job. At that time no rank knows which rank has
- * failed, and the program that started the ranks ends all of them by this signal. */
+/* Ends a rank if a signal comes while ranks join or leave the job. At that time no rank knows which rank has failed.
+ * The program that started the ranks ends all of them by this signal. */
 static void end_unknown(int signal_number) {
     if (!fr_lab_ranks_struck(signal_number)) return;
     if (first_to_say()) {

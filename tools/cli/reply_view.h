@@ -42,8 +42,9 @@ typedef struct fr_reply_view {
     bool stopped;           /* a stop string was found, or only one call was wanted and it is complete */
 } fr_reply_view;
 
-/* Opens a view. prompt: the rendered conversation that the reply answers, with the settings of its rendering. `text`
- * must outlive the view. If `text` goes to a terminal or a file, all parts of the reply are shown there. */
+/* Opens a view. prompt: the rendered conversation to which the reply belongs. settings: the settings with which it was
+ * rendered. `text` must outlive the view. If `text` goes to a terminal or a file, all parts of the reply are shown
+ * there. */
 fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
                              const fr_marked_text *prompt, fr_stream *text);
 void fr_reply_view_close(fr_reply_view *view);

@@ -9,7 +9,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Gives the library's description of a model as a new object; NULL if it can't be described. *status: FR_OK if the
+/* Gives the library's description of a model as a new object. NULL: the model can't be described. *status: FR_OK if the
  * model can be used. */
 static json_t *describe(const char *path, fr_status *status) {
     static const fr_lab_inspection how = {.json = true};

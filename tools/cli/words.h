@@ -11,8 +11,8 @@ static inline size_t fr_least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Gives the next word of a list and its *length, and moves *list to the text after the word. NULL: the list has
- * ended. */
+/* Gives the next word of a list and its *length, and moves *list to the text after the word. NULL: the list has no
+ * further word. */
 const char *fr_next_word(const char **list, char separator, size_t *length);
 
 /* These functions return true if a list of words, separated by blanks, contains the wanted word.

@@ -1,7 +1,7 @@
 /* Reads the lines of a batch's file.
  *
- * In: a path; "-" stands for standard input. Out: the lines that are not blank, each with its number in the file. A
- * byte order mark before the first line is skipped. */
+ * In: a path; "-" means standard input. Out: the lines that are not blank, each with its number in the file. A byte
+ * order mark before the first line is skipped. */
 #ifndef FR_TOOLS_JOBS_BATCH_INPUT_H
 #define FR_TOOLS_JOBS_BATCH_INPUT_H
 

@@ -119,7 +119,7 @@ static bool put_file(infill *in, size_t at, const json_t *file) {
     return put_name(in, name ? name : "tmp") && put_member(in, file, "text");
 }
 
-/* Adds the other files. A request gives no name for the repository and for the edited file, so they get the names that
+/* Adds the other files. A request gives no names for the repository and for the edited file. So both get the names that
  * llama.cpp uses. */
 static bool put_files(infill *in, const json_t *files) {
     static const char repository[] = "myproject\n";

@@ -20,8 +20,8 @@ bool fr_infill_can(const fr_tokenizer *tokenizer);
  * none. */
 bool fr_infill_read(const fr_tokenizer *tokenizer, json_t *body, char error[FR_INFILL_ERROR]);
 
-/* Gives the ids of a prompt for the text between `prompt` (a text or ids) and `suffix`, as a new array. NULL: this
- * failed, and `error` has the reason. */
+/* Gives the ids of a prompt that asks for the text between `prompt` (a text or ids) and `suffix`. The result is a new
+ * array. NULL: the ids could not be made, and `error` has the reason. */
 json_t *fr_infill_around(const fr_tokenizer *tokenizer, const json_t *prompt, const json_t *suffix,
                          char error[FR_INFILL_ERROR]);
 

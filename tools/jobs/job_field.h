@@ -7,8 +7,8 @@
 
 #include "tools/jobs/job.h"
 
-/* Ends the job with this error. For a line of a file, the error begins with the file's name and the line's number.
- * Returns false. */
+/* Ends the job with this error. If the job is a line of a file, the error begins with the file's name and the line's
+ * number. Returns false. */
 bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* If a library call has failed, refuses the job with the library's error line, and returns false. */

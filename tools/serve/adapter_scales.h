@@ -16,7 +16,7 @@ void fr_adapter_scales_copy(const fr_loaded_adapters *adapters, double scales[FR
  * false if the list is refused. */
 bool fr_adapter_scales_take(fr_job *job, const char *key, const json_t *value);
 
-/* Answer GET and POST /lora-adapters. */
+/* These functions answer GET and POST /lora-adapters. */
 void fr_adapter_scales_list(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_adapter_scales_set(fr_http_exchange *exchange, const fr_model_instance *model);
 

@@ -1,6 +1,6 @@
 /* Writes the events of a stream (answer_parts.h).
  *
- * Each chunk belongs to one choice. The chunks of different choices come in the order in which their ids were
+ * Each chunk belongs to one choice. If there are several choices, their chunks come in the order in which the ids were
  * generated. */
 #include <string.h>
 

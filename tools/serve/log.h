@@ -23,8 +23,8 @@ fr_request_log fr_log_of(const fr_arguments *args);
 /* Writes the line of an exchange that has ended. The function may be called from any thread. */
 void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report);
 
-/* Stores the figures of a request for text in its exchange, for the line that is written when the exchange ends. With
- * --log-contents it also writes the body and the texts. */
+/* Stores the figures of a request for text in its exchange. When the exchange ends, its line in the log
+ * has them. With --log-contents this function also writes the body and the texts. */
 void fr_log_generation_request(const fr_generation_request *request);
 
 #endif

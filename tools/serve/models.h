@@ -40,8 +40,8 @@ void fr_models_close(fr_models *models);
  * the exit status. */
 int fr_models_load_first(fr_models *models);
 
-/* fr_models_first gives the model of -m; NULL if there are several models. fr_models_loading returns true while a
- * model is being loaded. Loading can't be interrupted. */
+/* fr_models_first gives the model of -m. NULL: there are several models. fr_models_loading returns true while a model
+ * is being loaded. Loading can't be interrupted. */
 const fr_model_instance *fr_models_first(const fr_models *models);
 bool fr_models_loading(fr_models *models);
 

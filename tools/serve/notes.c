@@ -26,8 +26,8 @@ void fr_notes_begin(bool json) {
     pthread_mutex_unlock(&notes.lock);
 }
 
-/* Hashes a line by FNV-1a. If two different lines had the same hash, the second line would not be written, which does
- * no harm. */
+/* Hashes a line by FNV-1a. If two different lines had the same hash, the second line would not be written. That would
+ * do no harm. */
 static uint64_t hash_of(const char *line) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *line; line++) hash = (hash ^ (unsigned char)*line) * 0x100000001b3u;

@@ -59,8 +59,8 @@ static bool take_flag(fr_generation_request *request, fr_job *job, const char *k
     return offset || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
-/* Members that are numbers and are ignored. A value from `low` to `built` has no effect here. A larger value is
- * refused, because its effect is not implemented. */
+/* Members that are numbers and are ignored. A value from `low` to `built` is accepted, because it has no effect here. A
+ * larger value is refused, because its effect is not implemented. */
 static const struct {
     const char *key;
     double low, built;

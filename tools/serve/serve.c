@@ -244,7 +244,7 @@ static void close_all(server *s) {
     pthread_mutex_destroy(&s->lock);
 }
 
-/* Runs a rank that serves no clients. It ends when rank 0 tells it to. */
+/* Runs a rank that serves no clients. The rank ends when rank 0 sends it the message to end. */
 static int follow(const fr_arguments *args) {
     fr_models *models;
     signal(SIGTERM, SIG_IGN);

@@ -60,7 +60,7 @@ void fr_turns_part(fr_turns *turns, const char *role, json_t *part);
 void fr_turns_thought(fr_turns *turns, const json_t *text);
 void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t *arguments);
 
-/* Begins the result of a call. Its content are the pieces of the role "tool" that follow. */
+/* Begins the result of a call. Its content consists of the pieces of the role "tool" that follow. */
 void fr_turns_result(fr_turns *turns, const json_t *id);
 
 /* Adds a tool with these values. The name is necessary; the other values may be NULL. */

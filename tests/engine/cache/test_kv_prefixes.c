@@ -919,9 +919,9 @@ static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     return states;
 }
 
-/* Two points (positions whose recurrent states the index holds) share one page of states. The index must be able to
- * give up both points. After that the page is free unless a timeline holds it. If a timeline holds the page, it is the
- * only holder, so it may write the page in place. */
+/* Two points share one page of states. A point is a position whose recurrent states the index holds. The index must be
+ * able to give up both points. If no timeline holds the page then, it must be free. If a timeline holds it, that
+ * timeline is the only holder, so it may write the page in place. */
 START_TEST(states_of_branches_are_given_up) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);

@@ -1,8 +1,8 @@
 /* Declares the answers in other APIs' forms (answer_parts.h). A request in such a form has one choice.
  *
- * A reply is sent as a sequence of items, each of which is a thought, a text or a call. answer_items.c finds where
- * each begins and ends. For a stream, a dialect sends its own events about the items. For a whole answer, it makes
- * JSON of the same items. */
+ * A reply is sent as a sequence of items, each of which is a thought, a text or a call. answer_items.c finds where each
+ * item begins and ends. If the answer is a stream, the dialect sends its own events about the items. If it is not, the
+ * dialect makes JSON of the same items. */
 #ifndef FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 #define FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 

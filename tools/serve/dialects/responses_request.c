@@ -120,8 +120,8 @@ static bool take_custom_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* Reads a call of one of OpenAI's tools that the client ran. It becomes a call of a function that has the tool's name
- * and takes one field of the item as its arguments. If that field is missing, the call and its result are ignored. */
+/* Reads a call of one of OpenAI's tools that the client ran. It becomes a call of a function with the tool's name. Its
+ * arguments are one field of the item. If that field is missing, the call and its result are ignored. */
 static bool take_client_call(responses *r, size_t at, const json_t *item) {
     static const char *const kinds[][3] = {{"local_shell_call", "local_shell", "action"},
                                            {"shell_call", "shell", "action"},
