@@ -1,6 +1,6 @@
-/* Tests models that are given by name: which file each name finds, and which files a name must never find. The caches
- * are made here, with the layouts of Hugging Face's programs (huggingface_hub 1.x), llama.cpp (0.5, and its older
- * layout of 2025), LM Studio and ollama (0.x). */
+/* Tests models that are given by name: which file each name finds, and which files no name may find. The test makes
+ * caches with the layouts of Hugging Face's programs (huggingface_hub 1.x), llama.cpp (0.5, and its older layout of
+ * 2025), LM Studio and ollama (0.x). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 #define DIGEST          "00000000000000000000000000000000000000000000000000000000000000aa"
 #define DIGEST_OF_TOWER "00000000000000000000000000000000000000000000000000000000000000bb"
 
-/* The environment variables of a test. In a setting, %s stands for the test's root folder. HOME is this folder too, so
- * that each cache is in its usual place. */
+/* The environment variables of a test. In a setting, %s is replaced by the test's root folder. HOME is also this
+ * folder, so each cache is in its usual place. */
 static char settings[8][128];
 static const char *environment[9];
 
@@ -41,7 +41,8 @@ static void open_root(void) {
 
 #define HUB ".cache/huggingface/hub/"
 
-/* Puts a file of a repository into a cache: a blob, and a link to it in the snapshot of the branch main. */
+/* Puts a file of a repository into a cache. It consists of a blob, and of a link to the blob in the snapshot of the
+ * branch main. */
 static void put_in_hub(const char *hub, const char *repository, const char *file) {
     static int blobs;
     char path[400], target[400], up[64] = "";
@@ -57,7 +58,7 @@ static void put_in_hub(const char *hub, const char *repository, const char *file
     fr_made_root_put(path, COMMIT);
 }
 
-/* Checks that the name finds the file `expected`, given by its path within the root. */
+/* Checks that the name finds the file `expected`, whose path is relative to the root folder. */
 static void finds(const char *name, const char *expected) {
     char *path, whole[512];
     snprintf(whole, sizeof whole, "%s/%s", fr_made_root, expected);
@@ -95,8 +96,8 @@ START_TEST(types_are_chosen_as_llama_cpp_does) {
     put_in_hub(HUB, "Org--A.B-GGUF", "a-Q8_0.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "mmproj-a-Q4_K_M.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "README.md");
-    finds_in("Org/A.B-GGUF", "Org--A.B-GGUF", "a-Q8_0.gguf"); /* Q4_K_M is preferred, but the folder has no such file
-                                                               * yet */
+    /* Q4_K_M is preferred, but the folder has no such file yet */
+    finds_in("Org/A.B-GGUF", "Org--A.B-GGUF", "a-Q8_0.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "a-Q4_K_M.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "BF16/a-BF16-00001-of-00002.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "BF16/a-BF16-00002-of-00002.gguf");
@@ -136,7 +137,8 @@ START_TEST(branches_lead_to_commits) {
 }
 END_TEST
 
-/* A branch's file contains a commit. The commit counts only if a folder in snapshots/ has its name. */
+/* The file of a branch contains the name of a commit. The commit must be used only if a folder in snapshots/ has its
+ * name. */
 START_TEST(branches_lead_nowhere_else) {
     static const char *const hostile[] = {"../../../../secret", "/etc", "", "..", COMMIT "/../../..", "0123"};
     fr_made_root_take(HUB "models--o--m/snapshots/a.gguf", WHOLE);
@@ -154,8 +156,8 @@ START_TEST(an_unfinished_repository) {
 }
 END_TEST
 
-/* A repository with weights of a kind that forerun can't read is found, so that the error on opening says what is
- * missing. A repository without weights is not a model. */
+/* If a repository has weights of a kind that forerun can't read, its name must find it. Opening then gives an error
+ * that says what is missing. If a repository has no weights, it is not a model. */
 START_TEST(weights_of_another_kind) {
     put_in_hub(HUB, "o--m", "config.json");
     put_in_hub(HUB, "o--m", "tokenizer.json");
@@ -168,7 +170,7 @@ START_TEST(weights_of_another_kind) {
 }
 END_TEST
 
-/* If a download is unfinished in one program's cache, the model may be complete in another's. */
+/* A download may be unfinished in the cache of one program while the model is complete in another program's cache. */
 START_TEST(unfinished_here_and_whole_there) {
     fr_made_root_put(HUB "models--o--m/blobs/abcd.incomplete", "GGUF");
     fr_made_root_take(".lmstudio/models/o/m/m-Q4_K_M.gguf", WHOLE);
@@ -176,8 +178,8 @@ START_TEST(unfinished_here_and_whole_there) {
 }
 END_TEST
 
-/* Several variables can name the cache's folder, and each one set here takes precedence over those before it. A tilde
- * stands for the home folder. */
+/* Several variables can name the cache's folder. The variables are set here one after the other, and each has priority
+ * over those that were set before. A tilde means the home folder. */
 START_TEST(folders_by_the_environment) {
     put_in_hub("xdg/huggingface/hub/", "o--m", "xdg.gguf");
     put_in_hub("home/hub/", "o--m", "home.gguf");
@@ -192,7 +194,7 @@ START_TEST(folders_by_the_environment) {
     finds("o/m", "old/models--o--m/snapshots/" COMMIT "/old.gguf");
     set("HF_HUB_CACHE=%s/new");
     finds("o/m", "new/models--o--m/snapshots/" COMMIT "/new.gguf");
-    set("LLAMA_CACHE=%s/llama"); /* newer versions of llama.cpp use Hugging Face's layout in this folder */
+    set("LLAMA_CACHE=%s/llama"); /* in this folder, newer versions of llama.cpp use Hugging Face's layout */
     finds("o/l", "llama/models--o--l/snapshots/" COMMIT "/llama.gguf");
     finds("o/m", "new/models--o--m/snapshots/" COMMIT "/new.gguf");
 }
@@ -251,7 +253,7 @@ START_TEST(ollamas_store) {
 }
 END_TEST
 
-/* Wrong manifests, each with its error line. */
+/* Wrong manifests. Each has its error line. */
 static const struct {
     const char *layers, *line;
 } manifests[] = {
@@ -287,7 +289,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* forerun downloads nothing. The error line gives the command that downloads the model. */
+/* forerun downloads nothing. The error line gives the command with which the user can download the model. */
 START_TEST(addresses_are_refused) {
     refused("https://huggingface.co/a/b", "give -m a/b once it is in a cache");
     refused("https://huggingface.co/a/b/blob/main/c.gguf", "hf download a/b c.gguf, then give -m a/b:c.gguf");
@@ -339,7 +341,7 @@ START_TEST(what_is_no_name) {
 }
 END_TEST
 
-/* If a path with this text exists, it is used, even if the text is also a name. */
+/* If a file or folder has this text as its path, it is used, even if the text is also a name. */
 START_TEST(a_path_wins) {
     char folder[256];
     put_in_hub(HUB, "o--m", "a.gguf");
@@ -369,7 +371,7 @@ typedef struct list {
     size_t most, count;
 } list;
 
-/* Takes one model of the list, and checks that its name finds the path that the list gives. */
+/* Receives one model of the list. Checks that its name finds the path that the list gives. */
 static bool told(void *context, const fr_found *found) {
     list *l = context;
     char *path = NULL;
@@ -395,7 +397,7 @@ START_TEST(all_are_listed) {
     put_in_hub(HUB, "Org--B", "b-Q4_K_M-00002-of-00002.gguf");
     put_in_hub(HUB, "Org--B", "b-Q8_0.gguf");
     put_in_hub(HUB, "Org--B", "mmproj.gguf");
-    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* the name Q8_0 finds b-Q8_0.gguf and not this file */
+    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* the name Q8_0 finds b-Q8_0.gguf instead of this file */
     fr_made_root_put(HUB "models--Org--C/blobs/1.incomplete", "");
     put_in_hub(HUB, "Org--P", "config.json");
     put_in_hub(HUB, "Org--P", "pytorch_model.bin");

@@ -1,8 +1,9 @@
-/* Tests that every block type of GGUF is decoded as by the gguf Python package (tests/references/block_types.py), bit
- * for bit.
+/* Tests that every block type of GGUF is decoded to the same bits as by the gguf Python package
+ * (tests/references/block_types.py).
  *
- * tests/data/blocks/TYPE.bin has: u32 count; u32 length; u64 hash; `count` blocks; their values as float32. The hash
- * is over the values of `length` further blocks that are made of noise. Any NaN equals any other. */
+ * tests/data/blocks/TYPE.bin has, in this order: u32 count; u32 length; u64 hash; `count` blocks; the values of these
+ * blocks as float32. The hash is computed from the values of `length` other blocks, which are made of noise. Any NaN is
+ * equal to any other NaN. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>
@@ -75,8 +76,8 @@ START_TEST(explicit_values) {
 }
 END_TEST
 
-/* Decodes rows that begin at every alignment and end where their memory ends, so that sanitizers find reads past the
- * end. Bytes after the decoded values must stay unchanged. */
+/* Decodes rows that begin at every alignment and end where their allocation ends, so that sanitizers find reads past
+ * the end. Bytes after the decoded values must stay unchanged. */
 START_TEST(every_alignment) {
     table t;
     open_table(&t, (fr_dtype)_i);
@@ -98,13 +99,14 @@ START_TEST(every_alignment) {
 }
 END_TEST
 
-/* Returns the next byte of noise, from Knuth's 64-bit linear congruential generator for MMIX. */
+/* Returns the next byte of noise. It comes from Knuth's 64-bit linear congruential generator for MMIX. */
 static uint8_t noise(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (uint8_t)(*state >> 56);
 }
 
-/* Compares a hash of many blocks of noise with the file's. The hash is FNV-1a over words instead of bytes. */
+/* Computes a hash of the values of many blocks of noise and compares it with the hash in the file. The hash is FNV-1a,
+ * but over words instead of bytes. */
 START_TEST(hash_of_noise) {
     table t;
     open_table(&t, (fr_dtype)_i);
@@ -123,7 +125,7 @@ START_TEST(hash_of_noise) {
 }
 END_TEST
 
-/* fr_block_reference, with which kernels are tested, must give the product of the decoded weights and the row, apart
+/* Other suites test kernels with fr_block_reference. It must give the product of the decoded weights and the row, apart
  * from rounding. */
 START_TEST(reference_product) {
     enum { RUN = 32, RUNS_MAX = 8 };
@@ -154,8 +156,8 @@ START_TEST(reference_product) {
 }
 END_TEST
 
-/* The tables that kernels use must have the same values as decoding. A block with scale 1.0 gives the value of each
- * code. MXFP4 has scale 2.0 here, because its table has doubled values. */
+/* Kernels use tables of code values. The tables must have the same values as decoding. In a block with scale 1.0, each
+ * code decodes to its own value. For MXFP4 the scale is 2.0 here, because its table has doubled values. */
 START_TEST(code_values) {
     for (fr_dtype type = FR_F32; type <= FR_DTYPE_COUNT; type++) {
         const int8_t *values = fr_code_values(type);
@@ -179,7 +181,7 @@ START_TEST(code_values) {
 }
 END_TEST
 
-/* Kernels step through tiles by fixed sizes, which must be those of the types. */
+/* Kernels step through tiles by fixed sizes. These must be the sizes of the types' tiles. */
 START_TEST(a_tile_is_as_long_as_its_rows) {
     static const struct {
         fr_dtype type;

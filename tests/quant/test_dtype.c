@@ -1,8 +1,8 @@
-/* Tests number types: their names, sizes, and every 16-bit value, which is compared with arithmetic done in another
- * way.
+/* Tests number types: their names, their sizes and every 16-bit value. The values are compared with values that are
+ * computed in another way.
  *
- * The references use ldexp and comparisons of doubles, and no bit operations: values of float16 and bfloat16, and
- * their midpoints, are exact in double precision. */
+ * The references use ldexp and comparisons of doubles instead of bit operations. This is exact, because double
+ * precision holds all values of float16 and bfloat16 and their midpoints. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Returns the value that a sign, exponent and fraction have in a 16-bit format; NAN for the format's NaNs. */
+/* Returns the value that these bits have in a 16-bit format. For a NaN of the format, returns NAN. */
 static double value_of(uint32_t bits, int fraction_bits, int bias) {
     int top = (1 << (15 - fraction_bits)) - 1, exponent = (int)(bits >> fraction_bits) & top;
     double fraction = (double)(bits & ((1u << fraction_bits) - 1)), one = ldexp(1, fraction_bits);
@@ -39,8 +39,8 @@ static void check_same(uint32_t code, float got, double expected) {
 }
 
 START_TEST(every_f16) {
-    ck_assert(value_of(0x3C00, 10, 15) == 1 && value_of(0xFBFF, 10, 15) == -65504); /* checks the reference function
-                                                                                     * itself */
+    /* checks the reference function itself */
+    ck_assert(value_of(0x3C00, 10, 15) == 1 && value_of(0xFBFF, 10, 15) == -65504);
     for (uint32_t code = 0; code < 0x10000; code++)
         check_same(code, fr_f32_from_f16((uint16_t)code), value_of(code, 10, 15));
 }
@@ -56,8 +56,9 @@ START_TEST(every_bf16) {
 }
 END_TEST
 
-/* Rounds to nearest even, by comparing the distances to the two neighbouring bfloat16 values. The neighbour above the
- * largest finite value is taken as 2^128; its code is that of infinity. */
+/* Rounds to the nearest bfloat16, or to the even one if two are equally near. To do so, compares the distances to the
+ * two neighbouring bfloat16 values. Above the largest finite value, the neighbour is 2^128 with the code of
+ * infinity. */
 static uint16_t nearest_bf16(float value) {
     uint32_t toward_zero = bits_of(value) >> 16, away = toward_zero + 1;
     double low = fabs(value_of(toward_zero, 7, 127)), high = fabs(value_of(away, 7, 127));
@@ -95,7 +96,8 @@ START_TEST(bf16_landmarks) {
 }
 END_TEST
 
-/* Rounds to nearest even for float16. A search by value finds the two neighbours. */
+/* Rounds to the nearest float16, or to the even one if two are equally near. A search by value finds the two
+ * neighbours. */
 static uint16_t nearest_f16(float value) {
     uint16_t sign = (uint16_t)(bits_of(value) >> 16 & 0x8000), low = 0, high = 0x7C00;
     double size = fabs((double)value);
@@ -117,7 +119,8 @@ static void check_f16(float value) {
     }
 }
 
-/* Checks every float16 value, every midpoint of two, and the floats just below and just above each midpoint. */
+/* Checks every float16 value and every midpoint between two values. Also checks the floats just below and just above
+ * each midpoint. */
 START_TEST(f16_rounding) {
     for (uint32_t code = 0; code < 0x7C00; code++) {
         double next = code == 0x7BFF ? 0x1p16 : value_of(code + 1, 10, 15);
@@ -151,8 +154,8 @@ START_TEST(f16_landmarks) {
 }
 END_TEST
 
-/* The expected sizes are those of GGML_QUANT_SIZES in the gguf package. PQ2_0's and PTQ1_0's are from PrismML's
- * ggml. */
+/* The expected sizes are those of GGML_QUANT_SIZES in the gguf package. The sizes of PQ2_0 and PTQ1_0 come from
+ * PrismML's ggml. */
 START_TEST(names_and_sizes) {
     static const struct {
         fr_dtype type;

@@ -1,7 +1,7 @@
-/* Tests encoding to block types: the error is never larger than llama-quantize's on the same weights, and every input
- * gives valid blocks.
+/* Tests encoding to block types. The error must not be larger than llama-quantize's error with the same weights. Every
+ * input must give valid blocks.
  *
- * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16, with
+ * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers with the weights in encode.bf16, with
  * and without an importance matrix (tests/references/encode.py). test_block_types.c tests decoding. */
 /* suite: hostile */
 #include <check.h>
@@ -20,8 +20,8 @@ static const fr_dtype block_types[] = {FR_Q8_0, FR_Q4_0, FR_Q4_1, FR_Q5_0,   FR_
                                        FR_Q4_K, FR_Q5_K, FR_Q6_K, FR_IQ4_XS, FR_Q2_K, FR_Q3_K};
 enum { TYPES = sizeof block_types / sizeof *block_types };
 
-/* Returns the squared error of an encoded row, in double precision. If importances are given, each column is weighted
- * by its importance. */
+/* Returns the squared error of an encoded row, in double precision. If importances are given, the error of each column
+ * is multiplied by the column's importance. */
 static double weighed_error(fr_dtype type, const float *row, const float *importance) {
     uint8_t bytes[BYTES_MAX];
     float decoded[COLS];
@@ -46,23 +46,24 @@ static float noise(uint64_t *state) {
 
 /* --------------------------------------------------------------------------------------------------------- accuracy */
 
-/* Returns the largest allowed error as a multiple of llama-quantize's. Our search is a little better than this. */
+/* Returns the largest allowed error as a multiple of llama-quantize's error. forerun's search gives slightly smaller
+ * errors than this. */
 static double bound(fr_dtype type, bool weighed) {
     switch (type) {
     case FR_Q4_K: return 0.97;
-    case FR_MXFP4: return 1; /* we try two exponents, llama-quantize only one */
+    case FR_MXFP4: return 1; /* forerun tries two exponents, llama-quantize only one */
     case FR_Q4_1:
     case FR_Q5_1: return weighed ? 0.95 : 0.85;
     case FR_Q2_K: return weighed ? 0.98 : 0.85;
     case FR_TQ1_0:
-    case FR_TQ2_0: return 0.6; /* llama-quantize uses the largest magnitude as the scale */
+    case FR_TQ2_0: return 0.6; /* llama-quantize takes the largest magnitude as the scale */
     case FR_Q3_K: return weighed ? 0.99 : 0.96;
     default: return 0.96;
     }
 }
 
-/* Checks the types in `errors`, which has llama-quantize's error for each type. With importance, types for which
- * llama-quantize ignores it are missing. */
+/* Checks the types in `errors`, which has llama-quantize's error for each type. With importances, `errors` lacks the
+ * types for which llama-quantize ignores importances. */
 static void check_kind(const char *kind, const json_t *errors, const float *importance, const uint8_t *bits,
                        size_t rows) {
     const char *name;
@@ -111,8 +112,8 @@ START_TEST(accuracy) {
 }
 END_TEST
 
-/* Blocks whose weights are all -1, 0 or 1 times one float16 must come back bit for bit, in any ternary or binary
- * type. */
+/* If all weights of a block are -1, 0 or 1 times the same float16, decoding must give exactly these weights. This holds
+ * for every ternary or binary type. */
 START_TEST(ternary_weights_come_back) {
     static const fr_dtype types[] = {FR_Q1_0, FR_Q2_0, FR_PQ2_0, FR_TQ1_0, FR_PTQ1_0, FR_TQ2_0};
     uint64_t state = 5;
@@ -134,8 +135,9 @@ START_TEST(ternary_weights_come_back) {
 }
 END_TEST
 
-/* If all columns are equally important, only the sizes of the values count. If no column is important, the result is
- * the same as without importances. Whatever numbers the importances are, the error is no larger than that of zeros. */
+/* If all columns are equally important, only the sizes of the values decide how much an error counts. If no column is
+ * important, the result must be the same as without importances. For any importances, the error must not be larger than
+ * that of a row of zeros. */
 START_TEST(importances) {
     static const float sizes[] = {0, 1, 1e-38f, 1e-45f, 3e38f};
     uint64_t state = 17;
@@ -161,8 +163,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- soundness */
 
-/* A type keeps the values that it can hold: if blocks are decoded and encoded again, there is no error, or hardly
- * any. */
+/* A type must keep the values that it can represent. So if blocks are decoded and encoded again, the error must be zero
+ * or very small. */
 START_TEST(round_trips) {
     uint64_t state = 5;
     for (size_t t = 0; t < TYPES; t++) {
@@ -175,7 +177,7 @@ START_TEST(round_trips) {
             fr_dtype_decode(block_types[t], bytes, held, COLS);
             for (size_t i = 0; i < COLS; i++) squares += (double)held[i] * held[i];
             double error = squared_error(block_types[t], held), most = block_types[t] >= FR_Q4_K ? 2e-4 : 1e-6;
-            /* Q2_K has two scales of 4 bits, so encoding again seldom gives the same block. */
+            /* Q2_K has two scales of 4 bits, so a block that is encoded again is seldom the same. */
             if (block_types[t] == FR_Q2_K) most = 1e-3;
             if (error > most * squares) ck_abort_msg("%s: %g of %g", fr_dtype_name(block_types[t]), error, squares);
         }
@@ -200,8 +202,8 @@ START_TEST(zeros_and_constants) {
 }
 END_TEST
 
-/* The values of a row have about the same size, and the size goes through all powers of two. The error must be no
- * larger than if all values were stored as zeros, apart from the rounding of sums. */
+/* The values of a row have about the same size. The size goes through all powers of two. The error must not be larger
+ * than if all values were stored as zeros, apart from the rounding of sums. */
 START_TEST(every_size) {
     uint64_t state = 7;
     for (size_t t = 0; t < TYPES; t++) {
@@ -223,8 +225,8 @@ START_TEST(every_size) {
 }
 END_TEST
 
-/* One value is far from the others, some values are zero, or all have the same sign. The result must be finite, and its
- * error no larger than that of a row of zeros. */
+/* In these rows, one value is far from the others, some values are zero, or all values have the same sign. The result
+ * must be finite. Its error must not be larger than that of a row of zeros. */
 START_TEST(odd_shapes) {
     uint64_t state = 11;
     for (size_t t = 0; t < TYPES; t++) {
@@ -245,7 +247,8 @@ START_TEST(odd_shapes) {
 }
 END_TEST
 
-/* The contract excludes values that are not finite, so the results mean nothing. But sanitizers must find no error. */
+/* Encoding is not defined for values that are not finite, so the results have no meaning. But sanitizers must find no
+ * error. */
 START_TEST(not_finite) {
     static const float values[] = {NAN, INFINITY, -INFINITY, 3.4e38f, -3.4e38f, 1e20f};
     for (size_t t = 0; t < TYPES; t++) {
@@ -259,7 +262,7 @@ START_TEST(not_finite) {
 }
 END_TEST
 
-/* A block must depend only on its own values, at any address. */
+/* An encoded block must depend only on its own values, at any address. */
 START_TEST(alone_and_unaligned) {
     uint64_t state = 13;
     float row[4 * COLS];

@@ -1,9 +1,9 @@
-/* Tests FP8 weights: the values of codes, the scales of blocks wherever a matrix is divided, quantize and inspect with
- * such files, and files that are refused.
+/* Tests FP8 weights: the values of codes, the scales of blocks in a matrix that is divided at any place, quantize and
+ * inspect with such files, and files that are refused.
  *
- * test_reference.c tests that a model with such weights (llama-fp8) computes what transformers computes. test_llama.c
- * and check_kernels.c test that every instruction set does. The values of codes are torch's, from that model's
- * reference.json. */
+ * test_reference.c tests that a model with such weights (llama-fp8) gives the same results as transformers.
+ * test_llama.c and check_kernels.c test that every instruction set gives the same results. The values of codes come
+ * from torch and are in this model's reference.json. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -29,7 +29,7 @@
 #define SCALES Q "_scale_inv"
 
 static char folder[64];
-static float values[256]; /* torch's value for each code; NaN for NaNs */
+static float values[256]; /* torch's value for each code; NaN for the codes of NaN */
 
 static const char *in_folder(const char *name) {
     static char path[128];
@@ -90,8 +90,8 @@ END_TEST
 
 enum { STACK = 3, PART = 70, COLS = 150, DOWN = 2, ACROSS = 2 };
 
-/* Writes a folder with FP8 weights: a tensor of STACK matrices with two parts each or, if `alone`, a single such
- * matrix. Every scale is different. */
+/* Writes a folder with FP8 weights: a tensor of STACK matrices with two parts each. If `alone` is true, it has only one
+ * such matrix. All scales are different. */
 static void write_stack(bool alone, uint8_t *codes, float *scales) {
     char header[512];
     size_t stack = alone ? 1 : STACK, bytes = stack * 2 * PART * COLS, count = stack * DOWN * ACROSS;
@@ -115,7 +115,8 @@ static void write_stack(bool alone, uint8_t *codes, float *scales) {
     fclose(out);
 }
 
-/* Checks the decoded rows of a matrix. Also checks that its product with a row is the product of the decoded rows. */
+/* Checks the decoded rows of a matrix. Also checks that the matrix's product with a row is the product of the decoded
+ * rows with this row. */
 static void check_matrix(const fr_matrix *matrix, size_t index, const uint8_t *codes, const float *scales) {
     float row[COLS], x[COLS], got[PART], expected;
     fr_workspace workspace = {0};
@@ -156,7 +157,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- refusals */
 
-/* A change of a file: a tensor's name, one entry of its header, or a byte or float of its data. */
+/* A change of a file. It changes a tensor's name, one entry of the header, or a byte or float of the data. */
 typedef struct change {
     const char *tensor, *rename, *key, *entry;
     bool has_byte, has_value;
@@ -176,7 +177,8 @@ static void apply(const change *c, json_t *header, uint8_t *data) {
     json_object_del(header, c->tensor);
 }
 
-/* Writes the model with a change. `how` has members of quantization_config to replace; NULL replaces none. */
+/* Writes a copy of the model with a change. `how` has members that replace those of quantization_config; if it is NULL,
+ * none is replaced. */
 static void write_model(const change *c, const char *how) {
     fr_map map;
     uint64_t length;
@@ -206,7 +208,7 @@ static void write_model(const change *c, const char *how) {
 
 static const struct {
     change change;
-    const char *how, *line; /* line: a part of the error line; NULL: the model is accepted */
+    const char *how, *line; /* line: a part of the error line, or NULL if the model is accepted */
     fr_status status;
 } cases[] = {
     {{0}, NULL, NULL, FR_OK},
@@ -248,7 +250,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- the verbs */
 
-/* quantize writes a tensor of FP8 weights as float32, with the same rows. It fails if a weight is NaN. */
+/* quantize writes a tensor of FP8 weights as float32 with the same rows. If a weight is NaN, quantize fails. */
 START_TEST(quantize_reads_them) {
     const char *published = LAYER "mlp.gate_proj.weight";
     fr_checkpoint source, made;

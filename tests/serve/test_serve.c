@@ -1,9 +1,9 @@
-/* Tests the server as a program. Its answers must be those of batch, whole or as a stream, with and without drafts.
- * Its routes must give what clients of llama.cpp's and OpenAI's servers read. A request that it can't serve must be
- * refused with the name of the member.
+/* Tests the server as a program. Its answers must be those of batch, whole or as a stream, with and without drafts. Its
+ * routes must give what clients of llama.cpp's and OpenAI's servers read. If it can't serve a request, it must refuse
+ * it with the name of the member that is the reason.
  *
- * test_serve_crowd.c tests many clients at once, test_serve_models.c several models and saved sessions,
- * test_serve_ends.c the server's end. */
+ * test_serve_crowd.c tests many clients at once. test_serve_models.c tests several models and saved sessions.
+ * test_serve_ends.c tests the end of the server. */
 /* suite: threads native */
 #include <check.h>
 #include <png.h>
@@ -40,8 +40,8 @@ static void stop(void) {
 
 /* -------------------------------------------------------------------------------------------- comparison with batch */
 
-/* Makes the body of a request. It has all settings that decide a text, because the server's defaults differ from
- * batch's. */
+/* Makes the body of a request. It contains all settings that influence a text, because the defaults of serve and batch
+ * differ. */
 static json_t *body_of(const char *path, bool sampled) {
     json_t *body = fr_body("{s:s, s:i, s:f, s:i, s:f, s:f, s:i, s:[s]}", "prompt", "The river in winter", "max_tokens",
                            24, "temperature", sampled ? 0.9 : 0.0, "top_k", 50, "top_p", 0.97, "min_p", 0.01, "seed",
@@ -58,7 +58,7 @@ static json_t *body_of(const char *path, bool sampled) {
     return body;
 }
 
-/* Makes a line of a batch that asks for the same text as choice number `choice` of the body. */
+/* Makes a line of a batch that requests the same text as choice number `choice` of the body. */
 static json_t *line_of(const char *path, const json_t *body, int choice) {
     static const char *const servers[] = {"max_tokens", "temperature", "n_probs", "return_tokens"};
     json_t *same = json_copy((json_t *)(uintptr_t)body);
@@ -72,8 +72,8 @@ static json_t *line_of(const char *path, const json_t *body, int choice) {
     return same;
 }
 
-/* Makes the expected choice of a server's answer from batch's answer to a line. batch runs without drafts, and each
- * text alone. */
+/* Makes the expected choice of a server's answer from batch's answer to a line. batch runs without drafts, and runs
+ * each text alone. */
 static json_t *answer_of_batch(const char *path, const json_t *answer, int choice) {
     if (strcmp(path, NATIVE) == 0)
         return fr_body("{s:i, s:O, s:O, s:O}", "index", choice, "content", fr_json_get(answer, "text"), "tokens",
@@ -112,7 +112,7 @@ static json_t *ask_batch(const char *path, const json_t *body, int choices) {
     return said;
 }
 
-/* Checks the counts in an answer. Removes everything from llama.cpp's format that batch's answer doesn't have. */
+/* Checks the counts in an answer. Then removes the members of llama.cpp's format that batch's answer lacks. */
 static void leave_common(const char *path, json_t *said, size_t choices) {
     static const char *const own[] = {"stop",      "stop_type",    "tokens_predicted", "tokens_evaluated",
                                       "truncated", "has_new_line", "stopping_word",    "system_fingerprint"};
@@ -155,7 +155,7 @@ START_TEST(further_choices_draw_with_further_seeds) {
 }
 END_TEST
 
-/* Drafts that a request asks for must be made and counted. */
+/* If a request asks for drafts, they must be made and counted. */
 START_TEST(timings_count_drafts) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i}", "prompt", "import os\nimport", "n_predict", 40, "temperature", 0,
                            "speculative.n_max", 4),
@@ -192,7 +192,7 @@ static json_t *post(const char *path, json_t *body) {
     return answer;
 }
 
-/* Posts a body, releases it, and returns the answer, which must be a success. */
+/* Posts a body and frees it. Returns the answer, which must report success. */
 static json_t *say(const char *path, json_t *body) {
     json_t *said = fr_ask_ok(server.port, path, body);
     json_decref(body);
@@ -219,7 +219,7 @@ START_TEST(models_and_properties_are_told) {
         ck_assert_msg(json_is_true(fr_json_get(fr_json_get(props, "chat_template_caps"), caps[i])), "%s", caps[i]);
     ck_assert_str_eq(json_string_value(fr_json_get(props, "media_marker")), "<__media__>"); /* llama.cpp's default
                                                                                              * marker */
-    char *text; /* the text of the whole answer */
+    char *text; /* text of the whole answer */
     ck_assert_int_eq(fr_client_once(server.port, "GET", "/props", NULL, NULL, &text), 200);
     ck_assert_msg(strstr(text, "\"temperature\":0.8,") && strstr(text, "\"top_p\":0.95,"), "%s", text);
     free(text);
@@ -248,8 +248,8 @@ START_TEST(texts_become_tokens_and_texts_again) {
     ck_assert_int_eq(json_integer_value(json_array_get(ids, 0)), 2);
     json_t *text = post("/detokenize", fr_body("{s:O}", "tokens", bare));
     ck_assert_str_eq(json_string_value(fr_json_get(text, "content")), "The river é");
-    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* vLLM's clients read the text
-                                                                                       * as "prompt" */
+    /* vLLM's clients read the text in "prompt" */
+    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt")));
     json_t *vllm = post("/tokenize", fr_body("{s:s}", "prompt", "The river é"));
     json_t *info = get("/tokenizer_info");
     ck_assert(json_equal(fr_json_get(vllm, "tokens"), fr_json_get(tokens, "tokens")));
@@ -307,8 +307,8 @@ START_TEST(metrics_and_slots_count) {
 }
 END_TEST
 
-/* /rounds lists the rounds in order, with the ids that each round gave. The first rounds have rows of the prompt. Each
- * later round has one row of the text and a row for each of the text's drafts. */
+/* /rounds must list the rounds in order, with the ids that each round generated. The first rounds have rows of the
+ * prompt. Each later round has one row for the last id of the text and one row for each draft. */
 START_TEST(rounds_say_whose_rows_they_had) {
     json_t *said = say(COMPLETION, body_of(COMPLETION, false)), *answer = get("/rounds"), *rounds, *round;
     size_t given = 0, prompt = 0, rows = 0, i, total = (size_t)json_integer_value(fr_json_get(answer, "total"));
@@ -341,9 +341,9 @@ START_TEST(rounds_say_whose_rows_they_had) {
 }
 END_TEST
 
-/* Counts the rounds from number `after` on that have rows of a long prompt. Each of them must have at most `piece`
- * such rows, and also rows of the stream. *rows becomes the number of the prompt's rows. *lost becomes true if the
- * server's record no longer has all of these rounds, because the stream continues meanwhile. */
+/* Counts the rounds from number `after` on that have rows of a long prompt. Each of them must have at most `piece` such
+ * rows, and also rows of the stream. Sets *rows to the number of the prompt's rows. The stream continues meanwhile, so
+ * the server may already have dropped some of these rounds from its record; in this case sets *lost to true. */
 static size_t rounds_beside(size_t after, size_t piece, size_t *rows, bool *lost) {
     char path[64];
     size_t i, count = 0;
@@ -368,9 +368,9 @@ static size_t rounds_beside(size_t after, size_t piece, size_t *rows, bool *lost
     return count;
 }
 
-/* A stream continues while the prompt of another request is run in pieces. In the meantime the stream gets some number
- * of rounds. This number must not depend on whether the other request wants its prompt echoed with log-probabilities.
- * The server's record of rounds may have lost some. Then the test tries again with other ids. */
+/* A stream continues while the prompt of another request is run in pieces. The number of rounds that the stream gets
+ * meanwhile must be the same whether or not the other request wants its prompt echoed with log-probabilities. If the
+ * server has dropped some of these rounds from its record, the test tries again with other ids. */
 START_TEST(an_echoed_prompt_holds_up_no_stream) {
     enum { LONG = 300, PIECE = 16, TRIES = 40 };
     start(DEMO "-np 2 -c 2048 -ub 16 --slots --spec-type none");
@@ -381,7 +381,8 @@ START_TEST(an_echoed_prompt_holds_up_no_stream) {
         bool lost = true;
         for (int try = 0; lost && try < TRIES; try++) {
             fr_events events = fr_ask_stream(server.port, COMPLETION, endless);
-            /* waits for more than one event, because the second token of a text may be held back for other sessions */
+            /* waits for more than one event, because the server may hold back a text's second token for other
+             * sessions */
             for (int i = 0; i < 8; i++) json_decref(fr_events_next(&events));
             json_t *before = get("/rounds"), *answer, *ids = json_array();
             for (int i = 0; i < LONG; i++)
@@ -464,8 +465,8 @@ static void check_same_call(const json_t *function, const json_t *said) {
     ck_assert(json_equal(function, json_object_get(call, "function")));
 }
 
-/* A request may require a call of any tool, or of a certain tool. The reply must then be one such call, with any
- * model. */
+/* A request may require a call of any tool or of a certain tool. The reply must then be one such call, whatever the
+ * model is. */
 START_TEST(tools_that_must_be_called_are) {
     static const char tools[] =
         "[{\"type\": \"function\", \"function\": {\"name\": \"add\", \"description\": \"d\", \"parameters\": "
@@ -530,8 +531,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- echoes */
 
-/* The ids of a text. For each id, own has its log-probability after the ids before it, and best that of the likeliest
- * id. Both are computed from the text's logits. */
+/* The ids of a text. own[i] is the log-probability of id i after the ids before it. best[i] is that of the likeliest id
+ * at this position. Both are computed from the text's logits. */
 typedef struct likelihoods {
     const int32_t *ids;
     size_t count, at;
@@ -551,8 +552,8 @@ static fr_status take_rows(void *context, const float *logits, size_t rows, size
     return FR_OK;
 }
 
-/* Checks "logprobs" of an echoed prompt: the log-probability of each token, the best tokens, and each token's offset
- * in the text. */
+/* Checks "logprobs" of an echoed prompt: the log-probability of each token, the likeliest tokens, and the offset of
+ * each token in the text. */
 static void check_echo(const json_t *choice, const likelihoods *l, const char *text) {
     const json_t *logprobs = fr_json_get(choice, "logprobs"), *tokens = fr_json_get(logprobs, "tokens");
     const json_t *offsets = fr_json_get(logprobs, "text_offset");
@@ -575,8 +576,8 @@ static void check_echo(const json_t *choice, const likelihoods *l, const char *t
     }
 }
 
-/* The log-probabilities of an echoed prompt must be those of its logits. This holds with and without generated ids,
- * for whole answers and streams, and for each choice. */
+/* The log-probabilities of an echoed prompt must be those that follow from its logits. This must hold with and without
+ * generated ids, for whole answers and streams, and for each choice. */
 START_TEST(prompts_are_echoed_with_their_log_probabilities) {
     static const char text[] = "The river in winter is a long way from the sea";
     int32_t *ids;
@@ -615,7 +616,7 @@ START_TEST(prompts_are_echoed_with_their_log_probabilities) {
 }
 END_TEST
 
-/* post_sampling_probs asks for the probabilities after the samplers. With greedy sampling one token is left, with
+/* post_sampling_probs requests the probabilities after the samplers. After greedy sampling only one token remains, with
  * probability 1. */
 START_TEST(probabilities_of_draws_are_told) {
     static const char *const forms[] = {NATIVE, CHAT};
@@ -632,7 +633,7 @@ START_TEST(probabilities_of_draws_are_told) {
         for (size_t i = 0; i < 3; i++) {
             const json_t *one = json_array_get(list, i), *best = fr_json_get(one, "top_probs");
             ck_assert(json_number_value(fr_json_get(one, "prob")) == 1);
-            ck_assert_uint_eq(json_array_size(best), 1); /* tokens with probability 0 are left out */
+            ck_assert_uint_eq(json_array_size(best), 1); /* tokens of probability 0 are left out */
             ck_assert(json_number_value(fr_json_get(json_array_get(best, 0), "prob")) == 1);
         }
         json_decref(answer);
@@ -641,8 +642,8 @@ START_TEST(probabilities_of_draws_are_told) {
 }
 END_TEST
 
-/* best_of asks for more choices than are answered. The answer has those with the highest mean log-probability, the
- * best one first. */
+/* best_of requests that more choices are generated than the answer has. The answer must have those with the highest
+ * mean log-probability, in descending order. */
 START_TEST(the_likeliest_choices_are_answered) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed", 11,
                            "temperature", 1.0, "logprobs", 0);
@@ -678,7 +679,7 @@ START_TEST(the_likeliest_choices_are_answered) {
 }
 END_TEST
 
-/* A text that runs out of time ends after its last whole line, if it has one. */
+/* When the time for a text is over, the text must end at a line break. */
 START_TEST(time_is_a_limit) {
     json_t *all, *some;
     for (int timed = 0; timed < 2; timed++) {
@@ -713,8 +714,7 @@ START_TEST(a_prompt_beyond_the_context_is_refused) {
         json_decref(body);
     }
     json_decref(ids);
-    char *text = malloc(40001); /* this route renders a prompt that is too long for the model, because it doesn't run
-                                 * it */
+    char *text = malloc(40001); /* too long for the model, but this route only renders the prompt */
     memset(text, 'q', 40000);
     text[40000] = '\0';
     answer = post("/apply-template", fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", text));
@@ -762,7 +762,8 @@ START_TEST(keys_come_from_everywhere) {
 }
 END_TEST
 
-/* SIGHUP makes the server read its keys from the file again. If the file has no keys then, the old ones stay valid. */
+/* SIGHUP makes the server read its keys from the file again. If the file has no keys at that time, the old keys stay
+ * valid. */
 START_TEST(keys_are_read_again) {
     char path[] = "/tmp/forerun-keys-XXXXXX", options[128];
     int file = mkstemp(path), status = 0;
@@ -794,7 +795,7 @@ START_TEST(keys_are_read_again) {
 }
 END_TEST
 
-/* Finds the line of the log that contains this text. Returns its value if it is JSON. */
+/* Finds the line of the log that contains `what`. If the line is JSON, returns its value. */
 static json_t *logged(const char *said, const char *what) {
     const char *at = strstr(said, what);
     ck_assert_msg(at, "no %s in %s", what, said);
@@ -802,8 +803,8 @@ static json_t *logged(const char *said, const char *what) {
     return json_loadb(at, strcspn(at, "\n"), 0, NULL);
 }
 
-/* Each request has a line in the log, but successful probes have none. Nothing that a client sends can begin a new
- * line there. */
+/* Each request must have a line in the log, except successful probes. Nothing that a client sends may begin a new line
+ * there. */
 START_TEST(requests_are_logged) {
     start(DEMO "-np 1 --log-format json");
     json_t *body = fr_body("{s:s, s:i}", "prompt", "The", "n_predict", 5), *answer;
@@ -832,7 +833,7 @@ START_TEST(requests_are_logged) {
 }
 END_TEST
 
-/* While the model is being loaded, the server must say so in its answers. */
+/* While the model is being loaded, the server's answers must say so. */
 START_TEST(health_says_when_it_is_ready) {
     server = fr_server_begin(DEMO);
     json_t *answer;
@@ -902,7 +903,7 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
     free(policy);
 }
 
-/* The chat page is served even without a key, and then asks the user for one. Nothing else is served without a key. */
+/* The chat page is served even without a key. It then asks the user for a key. Nothing else is served without a key. */
 START_TEST(the_page_is_there) {
     static const char script[] = "text/javascript; charset=utf-8";
     static const char *const scripts[] = {"main",   "api",      "branches", "colours",  "dom",
@@ -920,7 +921,7 @@ START_TEST(the_page_is_there) {
     }
     static const char *const libraries[] = {"/page/katex.mjs", "/page/highlight.js", "/page/licences.txt",
                                             "/page/fonts/KaTeX_Main-Regular.woff2"};
-    /* These are files of Debian's packages, with which this build was made. */
+    /* These files come from the Debian packages with which this build was made. */
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         ck_assert(fr_client_ask(client, "GET", libraries[i], NULL, NULL));
         ck_assert_int_eq(fr_client_head(client), 200);
@@ -949,7 +950,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Returns a file as a data: URI; the caller frees it. */
+/* Returns a file as a data: URI. The caller frees it. */
 static char *data_uri(const char *path) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *text;
@@ -975,7 +976,8 @@ static json_t *picture_body(const char *url) {
                    "Text Recognition:", "max_tokens", 8, "temperature", 0);
 }
 
-/* The bytes of a picture say what its format is. A request can never name a file on the server's machine. */
+/* The server recognizes the format of a picture by the picture's bytes. A request must never be able to name a file on
+ * the server's machine. */
 START_TEST(pictures_come_as_data) {
     char *uri = data_uri("tests/data/images/png-2-8.png"), *other = data_uri("tests/data/images/png-0-8.png");
     start(PICTURES "-np 2");
@@ -1003,7 +1005,8 @@ START_TEST(pictures_come_as_data) {
 }
 END_TEST
 
-/* Draws a disc or a square on a background with a gradient. Returns a PNG in base64; the caller frees it. */
+/* Draws a disc or a square on a background with a gradient. Returns the drawing as a PNG in base64. The caller frees
+ * it. */
 static char *draw(bool round, int width, int height) {
     char path[] = "/tmp/forerun-drawing-XXXXXX";
     unsigned char *rgb = calloc((size_t)(width * height), 3);
@@ -1034,7 +1037,7 @@ static char *draw(bool round, int width, int height) {
 enum { DIALECTS = 3 };
 static const char *const dialects[DIALECTS] = {CHAT, "/v1/responses", "/v1/messages"};
 
-/* Makes a request in the format of a dialect, with two pictures between texts. */
+/* Makes a request in the format of a dialect (the API of another server), with two pictures between texts. */
 static json_t *two_pictures(int dialect, const char *one, const char *other) {
     static const char *const forms[DIALECTS] = {
         "{'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,%s'}}",
@@ -1065,7 +1068,7 @@ static json_t *two_pictures(int dialect, const char *one, const char *other) {
     return value;
 }
 
-/* Asks about two pictures in a dialect. Returns the text of the reply; the caller frees it. */
+/* Asks about two pictures in a dialect. Returns the text of the reply. The caller frees it. */
 static char *said_by(int dialect, const char *one, const char *other) {
     json_t *body = two_pictures(dialect, one, other), *answer;
     const char *text = NULL;
@@ -1088,8 +1091,8 @@ static double tower_runs(void) {
     return metric("forerun:vision_tower_runs_total");
 }
 
-/* A question about two drawings has the same answer in all dialects. Swapping the drawings must change the answer, and
- * the vision encoder must run once for each of them. */
+/* A question about two drawings must have the same answer in all dialects. If the drawings are swapped, the answer must
+ * change. The vision encoder must run once for each drawing. */
 START_TEST(drawings_in_every_dialect) {
     char *disc = draw(true, 90, 60), *square = draw(false, 64, 100);
     start(PICTURES "-np 2 --metrics");
@@ -1138,8 +1141,8 @@ static void wait_for_requests(double wanted) {
     ck_assert(metric("requests_processing") == wanted);
 }
 
-/* The vision encoder runs on a large picture for long. Meanwhile other texts must begin and end. When the picture's
- * client disconnects, the encoder must stop. */
+/* The vision encoder takes a long time for a large picture. Meanwhile other texts must begin and end. When the
+ * picture's client disconnects, the encoder must stop. */
 START_TEST(a_picture_holds_up_no_text) {
     char *drawing = draw(true, 2000, 1500);
     size_t room = strlen(drawing) + 32;

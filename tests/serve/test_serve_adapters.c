@@ -1,6 +1,6 @@
-/* Tests a server's adapters (LoRA). Each request may choose their scales. Texts with other adapters run side by side
- * and share no prefix. /lora-adapters lists and sets the scales as llama.cpp's server does. The texts must be those of
- * `batch` with the same adapters. */
+/* Tests the adapters (LoRA) of a server. Each request may choose their scales. Texts with different adapters run at the
+ * same time and must not share a prefix. /lora-adapters must list and set the scales as llama.cpp's server does. The
+ * texts must be those of `batch` with the same adapters. */
 /* suite: threads native */
 #include <check.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 
 enum { SETS = 4, IDS = 24 };
 
-/* Sets of scales for the two adapters, as options of the command and as a request's "lora". */
+/* Sets of scales for the two adapters. `options` are the options of the command, and `lora` is the "lora" of a
+ * request. */
 static const struct {
     const char *options, *lora;
 } sets[SETS] = {{"", "[{\"id\": 0, \"scale\": 0}]"},
@@ -35,7 +36,7 @@ static json_t *parse(const char *text) {
     return value;
 }
 
-/* Makes a prompt of more than 64 ids. Requests share prompts in blocks of 64. */
+/* Makes a prompt of more than 64 ids, because requests share prompts in blocks of 64 ids. */
 static json_t *make_prompt(void) {
     json_t *ids = json_array();
     for (int i = 0; i < 90; i++) json_array_append_new(ids, json_integer((7 + 13 * i) % 150));
@@ -56,7 +57,7 @@ static json_t *ask_batch(const char *options) {
     return ids;
 }
 
-/* Makes the body of a request. lora: the value of its member "lora"; NULL: it has none. */
+/* Makes the body of a request. `lora` is the value of its member "lora"; NULL means that the body lacks this member. */
 static json_t *body_of(const char *lora) {
     json_t *body = fr_body("{s:o, s:i, s:i, s:b, s:b}", "prompt", make_prompt(), "n_predict", IDS, "temperature", 0,
                            "ignore_eos", 1, "return_tokens", 1);
@@ -102,12 +103,12 @@ START_TEST(each_request_chooses_its_adapters) {
     server = fr_server_start(LLAMA "--lora " FIRST "," OTHER " --lora-init-without-apply -np %d", SETS);
     expect_list(0, 0);
     ck_assert_int_eq(ask(NULL, expected[0]), 0);
-    /* The first request with a set of scales must find no prefix in the cache, although its prompt is that of the
-     * requests before it. The second request with the same set must find one. */
+    /* The first request with a set of scales must find no prefix in the cache, although earlier requests had the same
+     * prompt. The second request with the same set must find the prefix. */
     for (size_t i = 1; i < SETS; i++) ck_assert_int_eq(ask(sets[i].lora, expected[i]), 0);
     for (size_t i = 0; i < SETS; i++) ck_assert_int_ge(ask(sets[i].lora, expected[i]), 64);
     ck_assert_int_ge(ask("[]", expected[0]), 64);
-    /* Two requests with each set, all at once. */
+    /* Sends two requests with each set, all at the same time. */
     fr_events events[2 * SETS];
     for (size_t i = 0; i < 2 * SETS; i++) {
         json_t *body = body_of(sets[i % SETS].lora);
@@ -151,8 +152,8 @@ START_TEST(the_scales_are_listed_and_set) {
 }
 END_TEST
 
-/* Answers in the various dialects have their text in a member "text" or "content". Returns the longest of all these
- * members, at any depth of the answer. */
+/* Each dialect has the text of an answer in a member "text" or "content". Returns the longest of these members, at any
+ * depth of the answer. */
 static const char *find_text(const json_t *value, const char *best) {
     const char *key;
     json_t *inner;
@@ -193,7 +194,8 @@ START_TEST(all_dialects_pass_them_on) {
 }
 END_TEST
 
-/* A saved slot can be restored only while the server's scales are those with which the slot's text was made. */
+/* A slot's text was made with certain scales. The saved slot can be restored only while the server has the same
+ * scales. */
 START_TEST(saved_slots_keep_to_their_adapters) {
     char folder[] = "/tmp/forerun-slots-XXXXXX", path[64];
     json_t *file = fr_body("{s:s}", "filename", "a"), *got, *half = ask_batch(sets[2].options);

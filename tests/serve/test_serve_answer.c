@@ -1,6 +1,6 @@
-/* Tests tools/serve/answer*: answers to requests whose choices are still running. The exchanges here store what is
- * sent instead of sending it. The members of objects are those of OpenAI's API reference ("The chat completion
- * object", "The chat completion chunk object", "The completion object") and of llama.cpp's server. */
+/* Tests tools/serve/answer*, which answers requests whose choices are still running. The exchanges of this test store
+ * what they would send. The members of objects are those of OpenAI's API reference ("The chat completion object", "The
+ * chat completion chunk object", "The completion object") and of llama.cpp's server. */
 /* suite: links=server-answer */
 #include <check.h>
 #include <math.h>
@@ -16,12 +16,12 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define DEMO            "tools/demo/target"
-#define GEMMA           "tests/data/models/gemma4-e" /* tokenizer with marks for reasoning and calls */
+#define GEMMA           "tests/data/models/gemma4-e" /* a model whose tokenizer has marks for reasoning and calls */
 
 /* ------------------------------------------------------------------------------------------------- stored exchanges */
 
 struct fr_http_exchange {
-    unsigned status; /* status of a whole answer; 0: none yet */
+    unsigned status; /* status of a whole answer; 0: there is none yet */
     json_t *whole;
     char *text, type[64]; /* body and content type of a stream */
     size_t length, ends;
@@ -100,8 +100,8 @@ typedef struct answered {
     fr_choice choices[4];
 } answered;
 
-/* Makes a request from the body. For /completion the body has the members of a line of a batch. There are `n` choices,
- * whose seeds count up from the body's seed. None of them has begun. */
+/* Makes a request from the body. For /completion the body has the members of a line of a batch. There are `n` choices
+ * that have not begun. The first has the body's seed, and each next one has a seed that is larger by 1. */
 static void read_request(answered *a, fr_job_form form, const char *body, size_t n, bool stream) {
     *a = (answered){0};
     a->request = (fr_generation_request){.exchange = &a->exchange,
@@ -145,7 +145,7 @@ static void begin(answered *a) {
     for (size_t i = 0; i < a->request.count; i++) fr_answer_began(&a->request, &a->choices[i]);
 }
 
-/* Runs rounds of all choices, as a scheduler does, until all have ended, but at most `most` rounds. */
+/* Runs rounds of all choices, as a scheduler does. Stops when all choices have ended, or after `most` rounds. */
 static void run_rounds(answered *a, size_t most) {
     for (size_t round = 0; round < most; round++) {
         fr_round rounds[4];
@@ -178,8 +178,8 @@ static void run(answered *a) {
     ck_assert(a->request.answered);
 }
 
-/* Gives a choice the ids of this reply and then the end token, as if the model had generated them, `step` ids per
- * step. */
+/* Gives a choice the ids of this reply and then the end token, as if the model had generated them. Each step gives
+ * `step` ids. */
 static void take(answered *a, fr_choice *choice, const char *reply, size_t step) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(served.loaded.model);
     int32_t *ids;
@@ -218,8 +218,8 @@ static size_t count_at(const json_t *object, const char *key) {
     return (size_t)json_integer_value(get(object, key));
 }
 
-/* Returns the events of a stream. An event that is JSON becomes its value. All others, comments and [DONE] among them,
- * become strings. */
+/* Returns the events of a stream. An event that is JSON becomes its value. Every other event, such as a comment or
+ * [DONE], becomes a string. */
 static json_t *events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -247,7 +247,7 @@ static void append_list(json_t *object, const char *key, const json_t *list) {
     json_array_extend(all, (json_t *)(uintptr_t)list);
 }
 
-/* Appends the log-probabilities of a chunk to those that the choice already has. */
+/* Appends the log-probabilities of a chunk to the log-probabilities of the choice. */
 static void append_logprobs(json_t *choice, const json_t *logprobs) {
     const char *key;
     json_t *list, *all = json_object_get(choice, "logprobs");
@@ -278,7 +278,7 @@ static void append_delta(json_t *choice, const json_t *delta) {
     }
 }
 
-/* Joins the chunks of a stream into the choice of a whole answer. */
+/* Joins the chunks of a stream to the choice that a whole answer would have. */
 static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     json_t *choice = json_pack("{s:i}", "index", (int)index), *event;
     bool chat = form == FR_JOB_CHAT;
@@ -302,8 +302,8 @@ static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     return choice;
 }
 
-/* In a stream, the content of a message without text is null. In a whole answer it is "", or also null if the message
- * has calls. Changes the content of a stream's message to that of a whole answer. */
+/* If a message has no text, its content in a stream is null. In a whole answer it is "", or null if the message has
+ * calls. Changes the content of a stream's message to that of a whole answer. */
 static void settle(json_t *choice) {
     json_t *message = json_object_get(choice, "message");
     bool silent = json_is_null(json_object_get(message, "content")) && !json_object_get(message, "tool_calls");
@@ -318,7 +318,7 @@ static void check_equal(const json_t *a, const json_t *b, const char *what) {
     free(right);
 }
 
-/* Returns the last event before [DONE], which must be there. */
+/* Returns the last event before [DONE]. The stream must end with [DONE]. */
 static const json_t *last_of(const json_t *events) {
     size_t count = json_array_size(events);
     ck_assert_str_eq(json_string_value(json_array_get(events, count - 1)), "data: [DONE]");
@@ -348,8 +348,8 @@ static const struct {
 
 static const char *const drafters[] = {NULL, "tools/demo/assistant"};
 
-/* Runs one choice round by round. Writes the texts of all its ids to `all`. The ids that came from accepted drafts, by
- * the counts of each round, also go to `drafted`. */
+/* Runs one choice round by round. Writes the text of each id to `all`. If the id was an accepted draft, also writes the
+ * text to `drafted`. The counts of each round tell which ids were accepted drafts. */
 static void run_and_note(answered *a, FILE *drafted, FILE *all) {
     fr_job *job = &a->choices[0].job;
     begin(a);
@@ -410,8 +410,8 @@ START_TEST(chunks_tell_what_was_drafted) {
 }
 END_TEST
 
-/* Returns the answer to a body as {"choices", "usage"}; a stream's object is made from its chunks. The count of cached
- * tokens is left out, because it depends on earlier requests. */
+/* Returns the answer to a body as {"choices", "usage"}. For a stream, this object is made from the chunks. The number
+ * of cached tokens is left out, because it depends on earlier requests. */
 static json_t *answer_to(size_t body, bool stream) {
     answered a;
     read_request(&a, bodies[body].form, bodies[body].body, bodies[body].n, stream);
@@ -442,7 +442,7 @@ static json_t *answer_to(size_t body, bool stream) {
     return answer;
 }
 
-/* An answer must be the same whole and as a stream, with and without drafts. */
+/* A whole answer and a stream must have the same content, with and without drafts. */
 START_TEST(streams_say_what_whole_answers_say) {
     json_t *first = NULL;
     for (size_t d = 0; d < COUNT_OF(drafters); d++) {
@@ -467,7 +467,7 @@ START_TEST(streams_say_what_whole_answers_say) {
 }
 END_TEST
 
-/* Each of several choices must be the same as if it were the only one. */
+/* A request asks for several choices. Each must be the same as if it were the only choice. */
 START_TEST(choices_take_turns) {
     open_model(DEMO, NULL, 256);
     json_t *three = answer_to(2, true), *choices = json_object_get(three, "choices");
@@ -490,8 +490,8 @@ START_TEST(choices_take_turns) {
 }
 END_TEST
 
-/* The log-probabilities of a token come with the chunk in which its text begins. So the text sent so far always ends
- * within the text of the last token in "logprobs", or at its end. */
+/* The log-probabilities of a token must come with the chunk in which the token's text begins. So the text that was sent
+ * so far always ends inside the text of the last token in "logprobs", or at its end. */
 START_TEST(log_probabilities_come_with_their_text) {
     open_model(DEMO, drafters[_i % 2], 256);
     answered a;
@@ -547,7 +547,7 @@ static const struct {
     {"\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80", NULL, "stop", 0},
 };
 
-/* The parts of a reply must be the same however many ids a step gives. */
+/* The parts of a reply must be the same however many ids a step returns. */
 START_TEST(parts_are_told_apart) {
     json_t *first = NULL;
     const char *body = HI TOOLS ", \"stop\": \"stop\", \"logprobs\": true}";
@@ -589,7 +589,8 @@ START_TEST(parts_are_told_apart) {
 }
 END_TEST
 
-/* This request allows one call, which ends the reply. A second call is dropped, even if the same step generated it. */
+/* This request allows one call, which ends the reply. A second call must be dropped, even if the same step has
+ * generated it. */
 START_TEST(one_call_ends_a_reply) {
     open_model(GEMMA, NULL, 512);
     for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
@@ -613,7 +614,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- dialects */
 
-/* Returns the events of a stream in which each event has a name. The name must be the event's type. */
+/* Returns the events of a stream in which each event has a name. Checks that the name is the event's type. */
 static json_t *named_events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -635,8 +636,8 @@ static bool is_event(const json_t *event, const char *type) {
     return strcmp(text_at(event, "type"), type) == 0;
 }
 
-/* Joins the output of a stream of /v1/responses: its items in the order in which they were added, each with the texts
- * of its deltas. */
+/* Joins the output of a stream of /v1/responses. The output has the items in the order in which they were added. Each
+ * item has the texts of its deltas. */
 static json_t *responses_output(const json_t *events) {
     static const char *const deltas[] = {"response.reasoning_text.delta", "response.output_text.delta",
                                          "response.function_call_arguments.delta"};
@@ -664,7 +665,7 @@ static json_t *responses_output(const json_t *events) {
     return output;
 }
 
-/* Joins the content of a stream of /v1/messages. */
+/* Joins the parts of a stream of /v1/messages to the content of one message. */
 static json_t *messages_content(const json_t *events) {
     static const char *const keys[] = {"text", "thinking", "partial_json"};
     json_t *content = json_array(), *event, *open = NULL;
@@ -690,8 +691,8 @@ static json_t *messages_content(const json_t *events) {
     return content;
 }
 
-/* Compares the items of a whole answer with reply number `which`, by kind and text. Reasoning comes first, then text,
- * then calls. */
+/* Compares the items of a whole answer with reply number `which`, by kind and text. Reasoning must come first, then
+ * text, then calls. */
 static void check_items(const json_t *items, const fr_dialect *dialect, size_t which) {
     bool anthropic = dialect == &fr_dialect_messages;
     json_t *said = json_object(), *item;
@@ -722,8 +723,8 @@ static const char *reason_of(const json_t *answer, bool anthropic) {
     return anthropic ? text_at(answer, "stop_reason") : text_at(answer, "status");
 }
 
-/* Checks a reply in a dialect. It comes as a stream whose steps give `step` ids each, or as a whole answer if `step`
- * is 0. Each form must have the same content. */
+/* Checks a reply in a dialect. If `step` is 0, the reply is a whole answer. Otherwise it is a stream whose steps return
+ * `step` ids each. All these forms must have the same content. */
 static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, json_t **first) {
     bool anthropic = dialect == &fr_dialect_messages;
     answered a;
@@ -767,8 +768,8 @@ START_TEST(dialects_tell_the_same_items) {
 }
 END_TEST
 
-/* OpenAI's custom tools are called with a text, in items and events of their own kind. A tool in a namespace is called
- * by its name in this namespace. */
+/* A call of one of OpenAI's custom tools has a text instead of arguments, and its items and events have their own
+ * kinds. A call of a tool in a namespace must have the tool's name inside this namespace. */
 START_TEST(custom_tools_are_called_with_a_text) {
     static const char *const called[] = {
         "{\"called\": {\"f\": {\"type\": \"custom\", \"name\": \"apply_patch\"}}}",
@@ -818,8 +819,9 @@ START_TEST(custom_tools_are_called_with_a_text) {
 }
 END_TEST
 
-/* The client runs a search for tools itself. In the answer the search is an item of its own kind, and its arguments
- * have no events. A client that asks for encrypted reasoning gets an item of reasoning with "encrypted_content". */
+/* The client itself runs a search for tools. In the answer, the search is an item of its own kind, and no events have
+ * its arguments. If a client asks for encrypted reasoning, it must get an item of reasoning with
+ * "encrypted_content". */
 START_TEST(clients_run_searches_and_keep_thoughts) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
@@ -848,7 +850,7 @@ START_TEST(clients_run_searches_and_keep_thoughts) {
 }
 END_TEST
 
-/* In a chat, calls of custom tools have the type "custom", both in the delta of a stream and in a whole message. */
+/* In a chat, a call of a custom tool has the type "custom", both in the deltas of a stream and in a whole message. */
 START_TEST(custom_tools_of_chats_are_called_with_a_text) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
@@ -921,7 +923,7 @@ START_TEST(ollama_tells_lines) {
 }
 END_TEST
 
-/* Answers end in three ways: at a limit, by a failure before the first text, or by a failure after it. */
+/* An answer ends in one of three ways: at a limit, by a failure before the first text, or by a failure after it. */
 START_TEST(dialects_tell_how_it_ends) {
     open_model(GEMMA, NULL, 256);
     for (int i = 0; i < 8; i++) {
@@ -1015,14 +1017,13 @@ START_TEST(chunks_tell_how_it_goes) {
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));
         if (i > 2 && !told && i + 1 < count) get(event, "timings");
-        const json_t *so_far = json_object_get(event, "timings"); /* NULL in an event without timings; after a single
-                                                                   * token there is no rate yet, so the rate must be
-                                                                   * 0 */
+        /* NULL if the event has no timings; after a single token no rate is known yet, so the rate must be 0 */
+        const json_t *so_far = json_object_get(event, "timings");
         if (so_far && count_at(so_far, "predicted_n") == 1)
             ck_assert(json_real_value(get(so_far, "predicted_per_second")) == 0);
     }
     ck_assert_uint_eq(progress, 1);
-    ck_assert_uint_eq(nothing, 1); /* the first timings come before anything was run */
+    ck_assert_uint_eq(nothing, 1); /* the first timings come before any token was run */
     const json_t *timings = get(last_of(events), "timings");
     ck_assert_uint_eq(count_at(timings, "predicted_n"), 40);
     ck_assert_uint_eq(count_at(timings, "cache_n") + count_at(timings, "prompt_n"), a.choices[0].job.prompt.count);
@@ -1053,8 +1054,8 @@ static void check_error(const json_t *event, const char *type, int code) {
     ck_assert_uint_gt(strlen(text_at(error, "message")), 0);
 }
 
-/* A prompt that is too long is refused before any text is sent. So the refusal is the whole answer, also if a stream
- * was wanted. */
+/* A prompt that is too long is refused before any text is sent. So the refusal is the whole answer, even if the request
+ * asked for a stream. */
 START_TEST(too_long_a_prompt_is_told) {
     open_model(DEMO, NULL, 16);
     for (int stream = 0; stream < 2; stream++) {
@@ -1078,8 +1079,8 @@ START_TEST(too_long_a_prompt_is_told) {
 }
 END_TEST
 
-/* A failure after the first text ends a stream. A failure before that, or in a request without a stream, is the whole
- * answer. Other choices of the request are dropped. */
+/* If a failure comes after the first text of a stream, it ends the stream. If it comes before, or if the request has no
+ * stream, it is the whole answer. The other choices of the request are dropped. */
 START_TEST(failures_on_the_way_are_told) {
     open_model(GEMMA, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1121,7 +1122,7 @@ START_TEST(refusals_are_told) {
 }
 END_TEST
 
-/* A text that the server's end cuts off has the same finish reason as a text that reached its limit. */
+/* If a text is cut off because the server ends, it has the same finish reason as a text that reached its limit. */
 START_TEST(interrupts_are_limits) {
     open_model(DEMO, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1199,8 +1200,8 @@ START_TEST(native_answers) {
 }
 END_TEST
 
-/* A request may choose fields. The last answer of a choice has just these, under the names that the request used. The
- * other chunks of a stream have all fields. */
+/* A request may choose fields of the answer. The last answer of a choice must have only these fields, under the names
+ * that the request used. The other chunks of a stream have all fields. */
 START_TEST(chosen_fields) {
     json_t *fields = json_pack("[s, s, s, s]", "content", "generation_settings/top_k", "timings/no/such", "nothing");
     open_model(DEMO, NULL, 256);
@@ -1223,7 +1224,7 @@ START_TEST(chosen_fields) {
 }
 END_TEST
 
-/* The answer must report the settings that the request was run with. */
+/* The answer must report the settings with which the request was run. */
 START_TEST(settings_are_read_back) {
     open_model(DEMO, NULL, 128);
     answered a;

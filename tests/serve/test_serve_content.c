@@ -1,5 +1,5 @@
 /* Tests the hash of a model. The digests must be those of the standard's examples and of sha256sum. Also tests which
- * files belong to a model, and when the stored hash of a large file is used again. */
+ * files belong to a model, and in which cases the stored hash of a large file is used instead of reading the file. */
 /* suite: links=command */
 #include <check.h>
 #include <fcntl.h>
@@ -14,12 +14,13 @@
 
 enum { LARGE = 1 << 20 };
 
-/* Digests by sha256sum of a file of letters "a", and of the same file with "b" as its last letter. */
+/* Digests of a file of letters "a", and of the same file with "b" as its last letter. sha256sum computed both. */
 #define LARGE_A  "9bc1b2a288b26af7257a36277ae3816a7d4f16e89c1e7e77d0a5c48bad62b360"
 #define LARGE_AB "371264331be3a89bb42c4fea3770469e9094f6ce8c8244b9ac2beb9ffd80e621"
 #define FORGED   "00000000000000000000000000000000000000000000000000000000000000ff"
 
-/* The working folder. go_to_folder makes it new and empty, and sets the user's cache folder to a folder in it. */
+/* The working folder. go_to_folder makes this folder new and empty. It also sets the user's cache folder to a folder
+ * inside it. */
 static char folder[] = "/tmp/forerun-content-XXXXXX";
 
 static void go_to_folder(void) {
@@ -101,7 +102,7 @@ START_TEST(digests_are_the_standards) {
 }
 END_TEST
 
-/* The hash of a model in shards is that of `sha256sum m-* | sha256sum`, whichever shard is named. */
+/* For a model in shards, the hash is the result of `sha256sum m-* | sha256sum`, whichever shard the user names. */
 START_TEST(any_shard_stands_for_all) {
     const char *all = "58244dd8edb97235cc4ad9ac439b4802f6d38c65160bef0b07ee85e78e2ac0ce";
     const char *second = "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3";
@@ -115,8 +116,7 @@ START_TEST(any_shard_stands_for_all) {
     snprintf(path, sizeof path, "%s/m-00002-of-00003.gguf", folder);
     expect_hash(path, all);
     unlink("m-00001-of-00003.gguf");
-    expect_hash(path, second); /* without shard 1, the file counts as a whole model whose name happens to be a
-                                * shard's */
+    expect_hash(path, second); /* without shard 1, the file is a whole model that only has the name of a shard */
     remove_folder();
 }
 END_TEST
@@ -171,7 +171,7 @@ START_TEST(what_is_kept_is_believed_while_size_and_time_are_the_same) {
     expect_text("m.gguf.sha256", list);
     ck_assert_int_eq(system("sha256sum --quiet -c m.gguf.sha256"), 0);
     write_text("m.gguf.sha256", "# forerun: 1048576 bytes, written at 1700000000.000000005\n" FORGED "  m.gguf\n");
-    expect_hash("m.gguf", FORGED); /* the stored hash was used without reading the file */
+    expect_hash("m.gguf", FORGED); /* the stored hash was used, and the file was not read */
     set_time("m.gguf", 6);
     expect_hash("m.gguf", LARGE_A);
     set_time("m.gguf", 5);
@@ -216,7 +216,7 @@ START_TEST(what_is_no_list_of_ours_is_not_believed) {
 }
 END_TEST
 
-/* Checks that the cache folder has one list, with these digits in it. */
+/* Checks that the cache folder has exactly one list, and that the list has these digits. */
 static void expect_cached(const char *digits) {
     char command[256];
     snprintf(command, sizeof command,
@@ -266,7 +266,7 @@ static bool stop_at_once(void *asked) {
     return true;
 }
 
-/* Makes the file longer while the file is hashed: the first two calls of this function write to the file. */
+/* Makes the file longer while it is being hashed: the first two calls of this function write to the file. */
 static bool write_meanwhile(void *name) {
     static int times;
     if (times++ < 2) write_text(name, times == 1 ? "abcd" : "abcdef");

@@ -1,6 +1,6 @@
-/* Tests many clients of the server at once. Each answer must be the one that the request gets alone, even if memory is
- * too small for all texts at the same time. A request beyond the queue is refused with an error. If a client
- * disconnects, its place goes to the next one. Neither a slow reader nor a long prompt delays other clients. */
+/* Tests many clients of the server at the same time. Each request must get the answer that it gets alone, even if
+ * memory is too small for all texts together. If the queue is full, a request is refused with an error. If a client
+ * disconnects, its place goes to the next client. A slow reader or a long prompt must not delay other clients. */
 /* suite: threads native */
 #include <check.h>
 #include <pthread.h>
@@ -15,10 +15,10 @@
 #include "tests/support/server.h"
 #include "tests/support/suite.h"
 
-/* Runs the engine by one thread, for tests in which it only has to be busy. */
+/* The engine has one thread. Tests use this if the engine only has to be busy. */
 #define ALONE DEMO "-t 1 "
 
-enum { CONNECTIONS = 8, CONTEXT = 4096 /* the demo model's context, where a text ends at the latest */ };
+enum { CONNECTIONS = 8, CONTEXT = 4096 /* the context of the demo model; a text ends when it is full */ };
 
 static fr_server server;
 
@@ -26,7 +26,7 @@ static fr_server server;
 
 typedef struct crowd {
     uint16_t port;
-    json_t *requests, *alone; /* alone: the answers to the requests when each is sent alone */
+    json_t *requests, *alone; /* alone: the answers when each request is sent alone */
     size_t *order, count;
     uint64_t seed;
     atomic_size_t next, answered, left;
@@ -49,7 +49,7 @@ static void blame(crowd *c, size_t index, const json_t *body, const json_t *got)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Leaves in the middle of a stream, by closing the connection properly or abruptly. */
+/* Disconnects in the middle of a stream, by closing the connection properly or abruptly. */
 static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
     int status;
     json_object_set_new(body, "stream", json_true());
@@ -111,8 +111,8 @@ static void make_longer(json_t *body, size_t most) {
     json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
     json_object_set_new(body, "ignore_eos", json_true());
     json_object_del(body, "stop");
-    json_object_del(body, "response_format"); /* a text with one of these members must be able to end, but ignore_eos
-                                               * forbids that */
+    /* with one of these members a text must be able to end, but ignore_eos forbids ending */
+    json_object_del(body, "response_format");
     json_object_del(body, "json_schema");
     json_object_del(body, "tool_choice");
 }
@@ -168,7 +168,8 @@ START_TEST(each_answer_is_the_same_beside_others) {
 }
 END_TEST
 
-/* Returns the least memory for keys and values, which the server names when it refuses to start with too little. */
+/* Returns the least memory for keys and values with which the server starts. With too little memory it refuses to
+ * start, and its error line states this number. */
 static long long least_memory(const char *options) {
     char line[256];
     snprintf(line, sizeof line, "serve --port 0 %s --kv-memory 1", options);
@@ -180,7 +181,8 @@ static long long least_memory(const char *options) {
     return bytes;
 }
 
-/* There is memory for one text of the whole context. So four texts at once must wait for each other. */
+/* There is memory for one text that fills the context. So when four texts run at the same time, they must wait for each
+ * other. */
 START_TEST(texts_without_memory_wait_and_are_the_same) {
 #define SMALL DEMO DEMO_DRAFTER "-np 4 -c 256"
     server = fr_server_start(SMALL " --kv-memory %lld", least_memory(SMALL));
@@ -189,8 +191,8 @@ START_TEST(texts_without_memory_wait_and_are_the_same) {
 }
 END_TEST
 
-/* A text has ended, and the server still keeps it in more than half of the memory. Another text waits for memory. This
- * second text must be completed although no further request comes. */
+/* A text has ended, but the server still keeps it in more than half of the memory. Another text waits for memory. This
+ * second text must be completed even if no further request comes. */
 START_TEST(a_text_without_memory_goes_on_by_itself) {
 #define PAIR DEMO "-t 1 -np 2 -c 512"
     server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));
@@ -212,7 +214,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- queue and slots */
 
-/* Returns the body of a request whose text is longer than any test waits for. */
+/* Returns the body of a request whose text is longer than any test needs. */
 static json_t *endless(void) {
     return fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", "The river", "n_predict", -1, "temperature", 0,
                    "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
@@ -229,7 +231,7 @@ static void await_metric(const char *name, double value) {
     }
 }
 
-/* Starts a stream. Returns when its text has begun. */
+/* Starts a stream. Returns as soon as the stream's text has begun. */
 static fr_events occupy(void) {
     json_t *body = endless();
     fr_events events = fr_ask_stream(server.port, NATIVE, body);
@@ -282,7 +284,7 @@ START_TEST(who_comes_beyond_the_queue_is_told) {
 }
 END_TEST
 
-/* The server has room for as many requests as it has slots and places in the queue. It must accept all of these,
+/* The server has room for as many requests as it has slots and places in the queue. It must accept this many requests,
  * however quickly they come. */
 START_TEST(no_place_is_refused_that_is_free) {
     server = fr_server_start(ALONE "-np 3 --max-queue 2");
@@ -296,8 +298,8 @@ START_TEST(no_place_is_refused_that_is_free) {
 }
 END_TEST
 
-/* Disconnects 400 ms after the request. Right after a request, a close could also mean that the client only has
- * nothing more to send and waits for the answer. */
+/* Disconnects 400 ms after the request. If the client closed the connection right after the request, this could also
+ * mean that it has nothing more to send and waits for the answer. */
 static void vanish(fr_client *client, bool properly) {
     usleep(400000);
     if (properly)
@@ -331,8 +333,8 @@ START_TEST(who_vanishes_leaves_the_place) {
 }
 END_TEST
 
-/* Several prompts that begin alike come at the same time. One of them must be run whole. Of the others only the ids
- * after the shared pages may be run. */
+/* Several prompts with the same beginning come at the same time. One of them must be run whole. For each of the others,
+ * only the ids after the shared pages may be run. */
 START_TEST(one_beginning_is_run_once) {
     enum { BEGINNING = 500, BEHIND_MAX = 64 + 8 };
     server = fr_server_start(ALONE "-np 4 -c 1024");
@@ -364,8 +366,8 @@ START_TEST(one_beginning_is_run_once) {
 }
 END_TEST
 
-/* Sends a chat request. Returns its count of cached tokens, which "usage" and "timings" must both have. *prompt
- * becomes the number of prompt tokens. */
+/* Sends a chat request. Returns its number of cached tokens; "usage" and "timings" must both have this number. Sets
+ * *prompt to the number of prompt tokens. */
 static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     json_t *said, *body = fr_body("{s:O, s:i, s:i, s:b}", "messages", messages, "max_tokens", 4, "temperature", 0,
                                   "cache_prompt", reuses);
@@ -380,13 +382,13 @@ static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     return cached;
 }
 
-/* There is one slot. Each turn must reuse the turn before it, although a request for a title comes in between. A
- * request that switches reuse off must have its whole prompt run. */
+/* The server has one slot. Each turn of a conversation must reuse the previous turn, even if a request for a title
+ * comes in between. If a request switches reuse off, its whole prompt must be run. */
 START_TEST(one_slot_goes_on_with_a_conversation) {
     server = fr_server_start(DEMO "-t 1 -np 1 -c 1024");
     json_t *messages = json_array(), *title = json_pack("[{s:s, s:s}]", "role", "user", "content", "A title, please.");
-    json_int_t last = 0; /* number of tokens of the last prompt; the next one shares all but those that open the
-                          * reply */
+    /* number of tokens of the last prompt; the next prompt shares all except those that begin the reply */
+    json_int_t last = 0;
     for (int turn = 0; turn < 4; turn++) {
         json_int_t prompt, before = 0, short_prompt;
         const char *asked = turn ? "And then?" : "Tell me what the cat on the mat saw when the dog came in at last.";
@@ -406,8 +408,8 @@ START_TEST(one_slot_goes_on_with_a_conversation) {
 }
 END_TEST
 
-/* A client that wanted a whole answer disconnects. All choices of its request must end, even one that has no slot
- * yet. */
+/* A client has requested a whole answer and disconnects. All choices of its request must end, even a choice that has no
+ * slot yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
     server = fr_server_start(ALONE "-np 2 --metrics");
     json_t *body = endless();
@@ -451,8 +453,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- pace */
 
-/* The client reads almost nothing for a while, and then the whole answer, which must be complete. With FULL in the
- * environment the answer is so long that generation must wait for the reader. */
+/* The client reads almost nothing for a while, and then the rest of the answer. The answer must be complete. If FULL is
+ * set in the environment, the answer is so long that generation must wait for the reader. */
 START_TEST(a_slow_reader_holds_nobody_up) {
     server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
     int status;
@@ -495,8 +497,8 @@ static void *run_reading(void *context) {
     return NULL;
 }
 
-/* A forward pass could run a thousand ids of this prompt. Beside other texts, the prompt must be run in small
- * pieces. */
+/* One forward pass could run a thousand ids of this prompt. While other texts are running, the prompt must be run in
+ * small pieces. */
 START_TEST(a_long_prompt_lets_others_go_on) {
     server = fr_server_start(ALONE "-np 2 --chunk 1024");
     json_t *ids = json_array();

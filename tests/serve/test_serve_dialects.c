@@ -1,6 +1,6 @@
-/* Tests /v1/responses, /v1/messages, ollama's routes and /infill. Requests as the clients send them must be read like
- * the equivalent requests for a chat or a completion. Over HTTP their answers must be equal too. test_serve_answer.c
- * tests how answers are sent part by part. */
+/* Tests /v1/responses, /v1/messages, ollama's routes and /infill. Each request must be read like the equivalent request
+ * for a chat or a completion. The requests have the form in which clients send them. Over HTTP the answers must be
+ * equal too. test_serve_answer.c tests how answers are sent part by part. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* Parses JSON that is written with ' in place of ". */
+/* Parses JSON in which ' is written instead of ". */
 static json_t *value_of(const char *text) {
     char *copy = strdup(text);
     json_error_t error;
@@ -47,7 +47,8 @@ static json_t *(*const readers[])(json_t *body, char *error) = {fr_responses_rea
 /* clang-format off */
 static const struct {
     int dialect;
-    const char *body, *chat; /* chat: what the body must become. RESPONSE also adds continue_final_message. */
+    /* chat: the chat request that the body must become; RESPONSE also adds continue_final_message */
+    const char *body, *chat;
 } read_cases[] = {
     {RESPONSE, "{'input': 'Hi'}", "{'messages': [" USER("'Hi'") "]}"},
     {RESPONSE, "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, "
@@ -86,8 +87,8 @@ static const struct {
               "'strict': true}]}",
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'system', 'content': 'D'}, {'role': 'system', "
      "'content': 'S'}], 'tools': [{'type': 'function', 'function': {'name': 'f', 'parameters': {}, 'strict': true}}]}"},
-    /* The request forces a tool that another service runs. That can't be done, so the model chooses among the other
-     * tools. */
+    /* The request forces a tool that another service runs. The server can't call this tool, so the model chooses among
+     * the other tools. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search'}, {'type': 'function', 'name': 'f'}], 'tool_choice': "
                "{'type': 'web_search'}}",
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f'}}], 'tool_choice': "
@@ -147,7 +148,7 @@ static const struct {
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'function', 'name': 'f'}}"},
 #define FUNCTION(name, rest) "{'type': 'function', 'function': {'name': '" name "'" rest "}}"
 #define INPUT ", 'parameters': {'type': 'object', 'properties': {'input': {'type': 'string'}}, 'required': ['input']}"
-    /* Tools that other services run are ignored. A custom tool becomes a function that takes a text, and tools of a
+    /* Tools that other services run are ignored. A custom tool becomes a function whose parameter is a text. Tools of a
      * namespace keep their names. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search', 'external_web_access': false}, {'type': 'function', "
                "'name': 'f'}, {'type': 'local_shell'}, {'type': 'tool_search'}, {'type': 'tool_search', 'execution': "
@@ -163,8 +164,8 @@ static const struct {
      "'Edits.\\n\\nThe input has to match this grammar, written as in lark:\\nstart: \\'a\\''" INPUT) ", "
      FUNCTION("mcp__files__read", ", 'parameters': {'type': 'object'}") ", " FUNCTION("mcp__files__edit", INPUT) ", "
      FUNCTION("more__f", "") "], 'tool_choice': {'type': 'function', 'name': 'apply_patch'}}"},
-    /* The input has items as Codex sends them. Calls and results of all kinds of tools reach the model; other items
-     * are ignored. */
+    /* The input has items as Codex sends them. The model must get the calls and results of all kinds of tools. All
+     * other items are ignored. */
     {RESPONSE, "{'input': [{'type': 'additional_tools', 'role': 'developer', 'tools': [{'type': 'namespace', 'name': "
                "'functions', 'tools': [{'type': 'custom', 'name': 'exec'}]}]}, {'role': 'user', 'content': 'Hi'}, "
                "{'type': 'ghost_snapshot', 'ghost_commit': {}}, {'type': 'reasoning', 'summary': [], "
@@ -180,7 +181,7 @@ static const struct {
      "'c1', 'content': '7'}, {'role': 'assistant', 'tool_calls': [{'id': 'c2', 'type': 'function', 'function': "
      "{'name': 'mcp__g__f', 'arguments': '{}'}}]}, {'role': 'tool', 'tool_call_id': 'c2', 'content': "
      "'{\\'content\\':\\'8\\',\\'success\\':true}'}], 'tools': [" FUNCTION("functions__exec", INPUT) "]}"},
-    /* These are OpenAI's own tools that the client runs. The result that belongs to no call is ignored. */
+    /* These are OpenAI's own tools, which the client runs. One result belongs to no call and must be ignored. */
     {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'local_shell_call', 'call_id': 'c3', 'status': "
                "'completed', 'action': {'type': 'exec', 'command': ['ls']}}, {'type': 'local_shell_call_output', 'id': "
                "'c3', 'output': 'a'}, {'type': 'shell_call_output', 'call_id': 'c9', 'output': [{'stdout': 'b'}]}, "
@@ -195,20 +196,20 @@ static const struct {
      "'content': '[\\'g\\']'}, {'role': 'assistant', 'tool_calls': [{'id': 'c4', 'type': 'function', 'function': "
      "{'name': 'shell', 'arguments': {'commands': ['w']}}}]}, {'role': 'tool', 'tool_call_id': 'c4', 'content': "
      "'[{\\'stdout\\':\\'b\\'}]'}], 'tools': [" FUNCTION("g", "") "]}"},
-    /* Clients send reasoning back in the form in which an answer gave it: as plain text or encoded. The chat must have
-     * this reasoning, and not the summary that the client sends with it. */
+    /* Clients send reasoning back in the form in which an answer contained it, as plain text or encoded. The chat must
+     * have this reasoning. It must not have the summary that the client sends with it. */
     {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'reasoning', 'summary': [{'text': 's'}], "
                "'encrypted_content': 'forerun:hm'}, {'role': 'assistant', 'content': 'so'}, {'role': 'user', "
                "'content': 'a'}, {'type': 'reasoning', 'summary': [{'text': 's'}], 'encrypted_content': 'gA'}, "
                "{'role': 'assistant', 'content': 'b'}]}",
      "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': 'so'}, " USER("'a'")
      ", {'role': 'assistant', 'reasoning_content': 's', 'content': 'b'}]}"},
-    /* The message of an assistant may be empty. */
+    /* A message of the assistant may be empty. */
     {RESPONSE, "{'input': [" USER("'Hi'") ", {'role': 'assistant', 'content': null}, " USER("'b'") "]}",
      "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
     {MESSAGE, "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': null}, " USER("'b'") "]}",
      "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
-    /* These members change nothing, and one of them is unknown. */
+    /* All these members are ignored. One of them is unknown. */
     {RESPONSE, "{'input': 'Hi', 'truncation': 'auto', 'context_management': [{'type': 'compaction'}], 'background': "
                "false, 'client_metadata': {'a': 'b'}, 'max_tool_calls': 3, 'prompt_cache_key': 'k', 'include': "
                "['reasoning.encrypted_content'], 'nobody_knows': {'it': 1}}", "{'messages': [" USER("'Hi'") "]}"},
@@ -219,8 +220,8 @@ static const struct {
               "'max_uses': 8}, {'type': 'bash_20250124', 'name': 'bash'}, {'type': 'custom', 'name': 'f', "
               "'input_schema': {}, 'cache_control': {'type': 'ephemeral'}}]}",
      "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", ", 'parameters': {}") "]}"},
-    /* Calls of tools that other services run are ignored. Texts beside them reach the model, and so does the summary
-     * of a conversation. */
+    /* Calls of tools that other services run are ignored. The model must get the texts next to them, and the summary of
+     * an earlier conversation. */
     {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'compaction', 'content': 'Before: a.'}, "
               "{'type': 'server_tool_use', 'id': 's', 'name': 'web_search', 'input': {}}, {'type': "
               "'web_search_tool_result', 'tool_use_id': 's', 'content': []}, {'type': 'tool_use', 'id': 'c1', 'name': "
@@ -229,7 +230,7 @@ static const struct {
               "'media_type': 'text/plain', 'data': 'D'}}]}]}",
      "{'messages': [{'role': 'assistant', 'content': 'Before: a.', " CALLED "{}}}]}, {'role': 'tool', 'tool_call_id': "
      "'c1', 'content': 'g'}, " USER("[{'type': 'text', 'text': 'T\\n'}, {'type': 'text', 'text': 'D'}]") "]}"},
-    /* Files and results of tools are passed on to the chat format, whose reader decides what to do with them. */
+    /* Files and results of tools are passed on unchanged to the reader of the chat format, which decides about them. */
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': "
               "[{'type': 'image', 'source': {'type': 'file', 'file_id': 'f'}}]}, {'type': 'document', 'title': 'T', "
               "'source': {'type': 'base64', 'media_type': 'application/pdf', 'data': 'AA=='}}]}]}",
@@ -265,7 +266,7 @@ static const struct {
      "'function': {'name': 'f', 'arguments': {}}}, {'id': 'abcdefghi', 'type': 'function', 'function': {'name': 'g', "
      "'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': 'c00000000', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'abcdefghi', 'content': '8'}]}"},
-    /* A result that names its function belongs to the call of that function. The results may be in another order than
+    /* A result that names its function belongs to the call of this function. The results may be in another order than
      * the calls. */
     {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'a', 'function': {'name': 'f'}}, {'id': "
                   "'b', 'function': {'name': 'g'}}, {'id': 'c', 'function': {'name': 'f'}}]}, {'role': 'tool', "
@@ -401,7 +402,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- infill */
 
-/* Opens the demo model's tokenizer with some control tokens added. */
+/* Opens the demo model's tokenizer with these additional control tokens. */
 static fr_tokenizer *open_infilling(const char *const *tokens, size_t count) {
     json_t *value = fr_load_json("tools/demo/target/tokenizer.json"), *added = json_object_get(value, "added_tokens");
     for (size_t i = 0; i < count; i++)
@@ -417,9 +418,9 @@ static const char *const qwen[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_mi
                                    "<|file_sep|>"};
 static const char *const santa[] = {"<fim-prefix>", "<fim-suffix>", "<fim-middle>"};
 
-/* The prompt for filling in code is assembled as in llama.cpp's server (format_prompt_infill), which follows the
- * report of Qwen2.5-Coder. A single file is prompted as in that report itself. The expected prompt is a list of tokens
- * and texts; each text is tokenized by itself. */
+/* The prompt for filling in code is made as in llama.cpp's server (format_prompt_infill), which follows the report of
+ * Qwen2.5-Coder. For a single file it is made as in the report itself. The expected prompt is a list of tokens and
+ * texts. Each text is tokenized separately. */
 static const struct {
     const char *const *tokens;
     size_t count;
@@ -443,7 +444,7 @@ static const struct {
       "<fim-middle>"}},
 };
 
-/* Returns true if the piece names a token, as "<...>". */
+/* Returns true if the piece is the name of a token, which has the form "<...>". */
 static bool is_token(const char *piece) {
     return *piece == '<' && piece[strlen(piece) - 1] == '>';
 }
@@ -579,7 +580,7 @@ static json_int_t count_at(const json_t *object, const char *key) {
     return json_integer_value(json_object_get(object, key));
 }
 
-/* Sends the body and returns the bytes of the stream. */
+/* Sends the body. Returns the bytes of the stream. */
 static char *streamed(const char *path, const char *body) {
     json_t *request = value_of(body);
     int status;
@@ -594,7 +595,7 @@ static char *streamed(const char *path, const char *body) {
 
 #define SETTING "'temperature': 0.9, 'seed': 11, 'speculative.n_max': 3"
 
-/* In every dialect the text must be that of the same chat. */
+/* In every dialect the text must be the same as in the equivalent chat. */
 START_TEST(texts_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     json_t *chat = asked("/v1/chat/completions",
@@ -642,8 +643,8 @@ START_TEST(texts_are_those_of_a_chat) {
 }
 END_TEST
 
-/* The log-probabilities in other dialects must be those of /v1/chat/completions for the same chat. In a stream, each
- * event has the log-probabilities of its part of the text. */
+/* In the other dialects, the log-probabilities must be those of /v1/chat/completions for the same chat. In a stream,
+ * each event must have the log-probabilities of its part of the text. */
 START_TEST(logprobs_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     json_t *chat = asked("/v1/chat/completions",
@@ -681,7 +682,8 @@ START_TEST(logprobs_are_those_of_a_chat) {
 }
 END_TEST
 
-/* Joins the values of this member over the lines of a stream. The last line must mark the end, and no other may. */
+/* Joins the values of this member from all lines of a stream. The last line must mark the end, and no other line may
+ * mark it. */
 static char *lines_joined(const char *lines, const char *key) {
     char *text;
     size_t size;
@@ -709,8 +711,8 @@ static const struct {
                  {"{'model': 'targe'}", "no model \"targe\"", 404},
                  {"{'model': 'target:8b'}", "no model \"target:8b\"", 404}};
 
-/* ollama's answer is lines of JSON, or one object if the request asks for that. /api/chat must give the text of a
- * chat, and /api/generate with a plain prompt the text of a completion. */
+/* ollama's answer is lines of JSON, or one object if the request asks for one. /api/chat must give the text of a chat.
+ * /api/generate with a plain prompt must give the text of a completion. */
 START_TEST(ollama_says_the_same) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     static const char options[] = "'options': {'num_predict': 24, 'temperature': 0.9, 'seed': 11}";
@@ -772,7 +774,7 @@ START_TEST(ollama_says_the_same) {
         json_decref(answer);
     }
     ck_assert_int_eq(fr_ask_json(server.port, "/api/version", NULL, &answer), 200);
-    int version[3] = {0}; /* editors ask for ollama's version 0.6.4 or later */
+    int version[3] = {0}; /* editors require ollama's version 0.6.4 or later */
     ck_assert_int_eq(sscanf(text_at(answer, "version"), "%d.%d.%d", &version[0], &version[1], &version[2]), 3);
     ck_assert_int_ge(version[0] * 10000 + version[1] * 100 + version[2], 604);
     ck_assert_uint_gt(strlen(text_at(answer, "forerun")), 0);
@@ -780,8 +782,8 @@ START_TEST(ollama_says_the_same) {
     answer = asked("/api/generate", "{'prompt': 'a', 'suffix': 'b'}", 400);
     ck_assert_ptr_nonnull(strstr(text_at(answer, "error"), "no tokens for code"));
     json_decref(answer);
-    for (int unload = 0; unload < 2; unload++) { /* the server has no other model, so this one stays loaded even if
-                                                  * unloading is asked for */
+    /* the server has no other model, so the model stays loaded even if a request asks to unload it */
+    for (int unload = 0; unload < 2; unload++) {
         answer = asked("/api/generate", unload ? "{'model': 'm', 'keep_alive': '0s'}" : "{'model': 'm'}", 200);
         ck_assert_str_eq(text_at(answer, "done_reason"), unload ? "unload" : "load");
         ck_assert_str_eq(text_at(answer, "response"), "");
@@ -800,8 +802,8 @@ START_TEST(ollama_says_the_same) {
 }
 END_TEST
 
-/* The log-probabilities must be those of /v1/chat/completions for the same chat. In ollama's format they are beside
- * the message. A stream has them in order over its lines. */
+/* The log-probabilities must be those of /v1/chat/completions for the same chat. ollama's format has them next to the
+ * message. In a stream, the lines have them in order. */
 START_TEST(ollama_tells_logprobs) {
     server = fr_server_start("-m tools/demo/target -t 1 -c 256");
     static const char rest[] = "'logprobs': true, 'top_logprobs': 2, 'options': {'num_predict': 12, 'temperature': 0}";
@@ -835,7 +837,8 @@ START_TEST(ollama_tells_logprobs) {
 }
 END_TEST
 
-/* A separate thread compiles grammars. So the server must recognize a request with a grammar in every dialect. */
+/* Grammars are compiled by a separate thread. So in every dialect the server must recognize whether a request has a
+ * grammar. */
 START_TEST(grammars_are_slow) {
     static const char *const bodies[] = {"{\"grammar\": \"root ::= [a]\"}",
                                          "{\"json_schema\": {}}",
@@ -859,7 +862,7 @@ END_TEST
     "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
     "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
 
-/* In each dialect a request can force calls, and texts that follow a schema, in its own way. */
+/* Each dialect has its own way to force calls, and to force texts that follow a schema. */
 START_TEST(calls_and_schemas_are_forced) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
@@ -902,8 +905,8 @@ START_TEST(calls_and_schemas_are_forced) {
 }
 END_TEST
 
-/* Functions are OpenAI's older form of tools. The answer must have a call in this form, whole and as a stream. The
- * next turn must contain the call. */
+/* "functions" is OpenAI's older form of tools. The answer must have a call in this form, whole and as a stream. The
+ * prompt of the next turn must contain the call. */
 START_TEST(functions_are_called) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
@@ -955,9 +958,9 @@ END_TEST
     "'name': 'add', '%s': {'type': 'object', 'properties': {'s': {'enum': ['" LONG_WORD "']}}, " \
     "'required': ['s']}"
 
-/* The limit of tokens cuts off a call. The answer must have the call with its arguments so far, and must say that the
- * limit ended it. In a chat and in /v1/responses the arguments are the text so far. In /v1/messages they are an
- * object, with the members that could be closed. */
+/* The limit of tokens cuts off a call. The answer must have the call with its arguments so far, and must report that
+ * the limit ended it. In a chat and in /v1/responses, the arguments are the text so far. In /v1/messages they are an
+ * object with those members that could be closed. */
 START_TEST(calls_are_cut_off) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
@@ -998,9 +1001,9 @@ START_TEST(calls_are_cut_off) {
 }
 END_TEST
 
-/* Claude Code writes one line that differs in each request. It must be removed from the prompt, because otherwise no
- * prompt would begin like the one before. The line may be a whole block, the first line of a block, in a text, or in a
- * message of a chat. */
+/* Claude Code writes one line that is different in each request. The server must remove this line from the prompt.
+ * Otherwise no prompt would have the same beginning as the previous one. The line may be a whole block, the first line
+ * of a block, inside a text, or in a message of a chat. */
 START_TEST(a_changing_header_is_left_out) {
     static const struct {
         const char *path, *body;
@@ -1037,8 +1040,9 @@ START_TEST(a_changing_header_is_left_out) {
 }
 END_TEST
 
-/* An agent shortens its conversation when it reads a phrase that it knows: OpenAI's message and code, llama.cpp's
- * message, or Anthropic's message. The server must report a full context with these messages. */
+/* An agent shortens its conversation when an error has a message that the agent knows. Such messages are OpenAI's
+ * message with its code, llama.cpp's message and Anthropic's message. The server must use them to report a full
+ * context. */
 START_TEST(a_full_context_is_told_in_known_words) {
     static const struct {
         const char *path, *body;
@@ -1073,7 +1077,7 @@ START_TEST(a_full_context_is_told_in_known_words) {
 }
 END_TEST
 
-/* The log must name each ignored kind of member once, and with --quiet not at all. */
+/* The log must name each kind of ignored member once. With --quiet it must name none. */
 START_TEST(what_is_passed_over_is_said_once) {
     for (int quiet = 0; quiet < 2; quiet++) {
         server = fr_server_start("-m tools/demo/target -t 1 -c 128%s", quiet ? " --quiet" : "");
@@ -1110,7 +1114,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------- recorded conversations */
 
-/* Returns the data of the last event of this type; the caller releases it. */
+/* Returns the data of the last event of this type. The caller frees it. */
 static json_t *last_event(const char *events, const char *type) {
     char head[64];
     const char *last = NULL;
@@ -1119,8 +1123,8 @@ static json_t *last_event(const char *events, const char *type) {
     return last ? json_loads(last + strlen(head), JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* Makes the body of a recorded conversation's turn. In its texts, @TURN@ becomes a text that is different in each
- * turn. */
+/* Makes the body of one turn of a recorded conversation. In its texts, @TURN@ is replaced by a text that is different
+ * in each turn. */
 static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t turn) {
     json_t *body = json_deep_copy(json_object_get(recorded, "body"));
     json_object_set(body, text_at(recorded, "list"), (json_t *)(uintptr_t)list);
@@ -1135,8 +1139,8 @@ static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t t
     return body;
 }
 
-/* Sends a turn and returns its number of prompt tokens. *cached becomes the number of prompt tokens that were cached.
- * Both come from the last event of the stream. */
+/* Sends a turn and returns its number of prompt tokens. Sets *cached to the number of those that were in the cache.
+ * Both numbers come from the last event of the stream. */
 static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cached) {
     int status;
     fr_client *client = fr_ask_begin(server.port, text_at(recorded, "path"), body, &status);
@@ -1156,9 +1160,10 @@ static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cache
     return prompt;
 }
 
-/* Sends ten turns as Codex or Claude Code does, and one more after a compaction. Each of the ten prompts must be
- * longer than the prompt before, because it has new input. At least half of the prompt before must be in the cache.
- * More can't be required, because a template may drop the reasoning of ended turns. */
+/* Sends ten turns as Codex or Claude Code does, and one more turn after the agent has shortened the conversation. Each
+ * of the ten prompts must be longer than the previous one, because it has new input. At least half of the previous
+ * prompt must be found in the cache. The test can't require more, because a template may drop the reasoning of earlier
+ * turns. */
 START_TEST(recorded_agents_are_answered) {
     static const char *const files[] = {"tests/data/agents/codex.json", "tests/data/agents/claude-code.json"};
     json_t *recorded = json_load_file(files[_i], 0, NULL), *list = json_array(), *turn;
@@ -1185,8 +1190,8 @@ START_TEST(recorded_agents_are_answered) {
 }
 END_TEST
 
-/* Counting must give as many tokens as running does, even if the context can't hold them. Errors have the format of
- * each dialect, and a key may come in either of two headers. */
+/* Counting tokens must give the same number as running them, even if they don't fit in the context. Errors must have
+ * the format of each dialect. A key may come in either of two headers. */
 START_TEST(counts_errors_and_keys) {
     server = fr_server_start("-m tools/demo/target -t 1 -c 64");
     json_t *answer = asked(MESSAGES, "{'max_tokens': 1, 'messages': [" USER("'a b c'") "]}", 200);

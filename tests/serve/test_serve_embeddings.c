@@ -1,5 +1,5 @@
-/* Tests /v1/embeddings. The embeddings must be those of an embedder of the library, whatever else the server does
- * meanwhile. Wrong requests must be refused. */
+/* Tests /v1/embeddings. The embeddings must be those of an embedder of the library, whatever else the server does at
+ * the same time. Wrong requests must be refused. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <math.h>
@@ -24,7 +24,7 @@ static void stop(void) {
     fr_server_stop(&server);
 }
 
-/* Returns the embedding of these ids as the library computes it; the caller frees it. */
+/* Returns the embedding of these ids as the library computes it. The caller frees it. */
 static float *embed(const char *path, const int32_t *ids, size_t count, fr_pooling pooling) {
     fr_model *model;
     fr_embedder *embedder;
@@ -40,7 +40,7 @@ static float *embed(const char *path, const int32_t *ids, size_t count, fr_pooli
     return values;
 }
 
-/* Returns embedding number `index` of an answer, which must carry this number. */
+/* Returns embedding number `index` of an answer. Checks that the answer gives it this number. */
 static const json_t *row_of(const json_t *answer, size_t index) {
     const json_t *data = json_array_get(json_object_get(answer, "data"), index);
     ck_assert_uint_eq((size_t)json_integer_value(json_object_get(data, "index")), index);
@@ -110,8 +110,8 @@ START_TEST(ids_are_rows_by_the_models_pooling) {
 }
 END_TEST
 
-/* Embeddings are computed while a stream runs. Each text's embedding must be the one that the text gets alone, and the
- * stream's text must be the same too. */
+/* Embeddings are computed while a stream runs. Each text must get the embedding that it gets alone, and the stream must
+ * give the same text as alone. */
 START_TEST(texts_are_rows_beside_others) {
     int32_t *ids;
     size_t count;
@@ -170,7 +170,7 @@ END_TEST
 
 enum { MANY = 40, ASKERS = 6, WIDTH = 48 };
 
-/* Makes texts of 1 to 9 ids, which differ. */
+/* Makes different texts of 1 to 9 ids. */
 static json_t *draw_texts(size_t first, size_t count) {
     json_t *texts = json_array();
     for (size_t t = first; t < first + count; t++) {
@@ -196,14 +196,15 @@ static void expect_texts(const json_t *answer, size_t first, size_t count) {
     }
 }
 
-/* The texts of a request must be run side by side, and so must be those of requests that wait. No bit may change. */
+/* The texts of one request must be run in one batch, and so must the texts of several waiting requests. The embeddings
+ * must keep all their bits. */
 START_TEST(several_texts_run_together) {
     server = fr_server_start("-m " FOLDER " -t 2 -np 3 --embeddings --metrics");
     json_t *body = json_pack("{s:o}", "input", draw_texts(0, MANY)), *answer;
     ck_assert_int_eq(fr_ask_json(server.port, PATH, body, &answer), 200);
     ck_assert_uint_eq(json_array_size(json_object_get(answer, "data")), MANY);
     expect_texts(answer, 0, MANY);
-    /* forwards of chores and rounds that the server has counted */
+    /* the metric counts the forward passes of embeddings and of rounds */
     ck_assert(fr_client_metric(server.port, "n_decode_total") <= MANY / 4);
     json_decref(answer);
     json_decref(body);
@@ -231,7 +232,8 @@ START_TEST(several_texts_run_together) {
 }
 END_TEST
 
-/* An id that the model does not have is the failure of its own request. Requests that wait beside it get their rows. */
+/* If a text has an id that the model lacks, only its own request must fail. Other waiting requests must get their
+ * embeddings. */
 START_TEST(a_failing_text_fails_its_own_request) {
     static const char *const bodies[] = {"{\"input\": [[3, 40, 7], [9]]}", "{\"input\": [[5], [1, 99999], [6]]}",
                                          "{\"input\": [[3, 40, 7], [9]]}"};
@@ -289,12 +291,12 @@ START_TEST(what_is_no_input_is_refused) {
         ck_assert_msg(message && strstr(message, cases[i].says), "%s: %s", cases[i].body, message);
         json_decref(answer);
     }
-    json_decref(asked("{\"input\": [7]}", 200)); /* after the refusals the server still works */
+    json_decref(asked("{\"input\": [7]}", 200)); /* after refusals the server must still work */
     stop();
 }
 END_TEST
 
-/* Some models declare no pooling. For these the server needs the option --pooling. */
+/* Some models do not state their pooling. For these models the server needs the option --pooling. */
 START_TEST(a_pooling_must_be_known) {
     server = fr_server_start(DEMO " --embeddings");
     json_t *answer = asked("{\"input\": \"a\"}", 501);
@@ -312,8 +314,8 @@ static json_t *ask_ollama(const char *path, const char *body, int status) {
     return answer;
 }
 
-/* In ollama's format the embeddings must be the same. A text that is too long is cut at its end, or refused if
- * "truncate" is false. */
+/* In ollama's format the embeddings must be the same. If a text is too long, its end is cut off. If "truncate" is
+ * false, the text is refused instead. */
 START_TEST(ollama_has_the_same_rows) {
     server = fr_server_start(DEMO " -c 64 --embeddings --pooling mean");
     json_t *expected = asked("{\"input\": [\"a small dog\", \"another\"]}", 200);

@@ -22,7 +22,7 @@ static json_t *cases_of(const char *path) {
     return cases;
 }
 
-/* Sends the body and releases it. Returns the answer, which must have this status. */
+/* Sends the body and frees it. Returns the answer, which must have this status. */
 static json_t *ask(const char *path, json_t *body, int status) {
     json_t *answer;
     ck_assert_ptr_nonnull(body);
@@ -68,8 +68,8 @@ START_TEST(rows_come_for_many_texts_at_once) {
 }
 END_TEST
 
-/* Models whose makers leave a prompt's rows out. bert-cls makes rows that are not of length 1. qwen3-dense generates
- * text; it has a dense layer and a prompt that is used by default. */
+/* Models whose makers leave the rows of a prompt out of the pooling. bert-cls gives embeddings whose length is not 1.
+ * qwen3-dense is a model that generates text; it has a dense layer, and a prompt that is used by default. */
 static const char *const with_prompts[] = {"bert-cls", "qwen3-dense"};
 
 START_TEST(a_prompt_is_pooled_as_the_makers_say) {
@@ -169,7 +169,7 @@ END_TEST
 
 enum { ASKERS = 8 };
 
-/* Sends bodies at the same time, gets the answers, and releases the bodies. */
+/* Sends bodies at the same time, gets the answers, and frees the bodies. */
 static void ask_together(const char *path, json_t *bodies[ASKERS], json_t *answers[ASKERS], int status[ASKERS]) {
     fr_client *clients[ASKERS];
     for (size_t c = 0; c < ASKERS; c++) {
@@ -196,7 +196,8 @@ static json_t *pair_body(size_t c) {
                      documents[c % 4], documents[c / 2 % 4], "raw_scores", (int)(c % 2));
 }
 
-/* The pairs of requests that wait must be scored in fewer forwards than there are requests. No bit may change. */
+/* Several waiting requests ask for scores of pairs. The pairs must be scored in fewer forward passes than there are
+ * requests. The scores must keep all their bits. */
 START_TEST(pairs_of_requests_that_wait_run_together) {
     json_t *alone[ASKERS], *bodies[ASKERS], *together[ASKERS];
     int status[ASKERS];
@@ -224,7 +225,7 @@ END_TEST
 static const char *const damaged[][2] = {{"bert-mean", "embeddings.word_embeddings.weight"},
                                          {"qwen3-dense", "embed_tokens.weight"}};
 
-/* A text whose row is not finite fails its own request. The others get their rows. */
+/* If the embedding of a text is not finite, only its own request must fail. The others must get their embeddings. */
 START_TEST(a_damaged_text_fails_its_own_request) {
     enum { BAD = 60 };
     char path[128];
@@ -257,7 +258,7 @@ START_TEST(a_damaged_text_fails_its_own_request) {
 }
 END_TEST
 
-/* Scores the pairs by the server, and compares the scores. */
+/* Requests the scores of the pairs from the server, and compares them. */
 static void expect_scores(const json_t *pairs, const json_t *expected) {
     size_t i;
     json_t *pair;
@@ -281,7 +282,7 @@ START_TEST(a_model_that_writes_judges_documents) {
 }
 END_TEST
 
-/* An adapter's scale counts in the scores, and requests after a change of the scale have the new one. */
+/* The scale of an adapter must influence the scores. After a change of the scale, requests must use the new scale. */
 START_TEST(adapters_count_in_scores) {
     json_t *cases = cases_of(FOLDER "cross-qwen3/cases.json"), *one;
     const json_t *pairs = json_object_get(cases, "pairs"), *adapted = json_object_get(cases, "adapted");

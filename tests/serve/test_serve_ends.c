@@ -1,5 +1,5 @@
-/* Tests the end of the server. After a signal the server refuses new requests and lets running ones finish, for at
- * most 10 seconds. A second signal ends it at once. */
+/* Tests the end of the server. After a signal the server must refuse new requests. Running requests may finish within
+ * 10 seconds. After a second signal the server must end at once. */
 /* suite: threads native */
 #include <check.h>
 #include <signal.h>
@@ -43,8 +43,8 @@ static void await_waiting(void) {
     free(page);
 }
 
-/* Checks that the server takes no more requests. A request on a new connection, or on one that was open, must be
- * refused or find the connection closed. */
+/* Checks that the server accepts no more requests. A request on a new connection or on an open one must be refused, or
+ * its connection must be closed. */
 static void await_refusal(fr_client *client) {
     int status = 200;
     for (int i = 0; status == 200; i++) {
@@ -57,7 +57,7 @@ static void await_refusal(fr_client *client) {
     ck_assert_msg(status == 0 || status == 503, "%d", status);
 }
 
-/* After the signal, running texts must be completed, and so must a text that waits for a slot. */
+/* After the signal, running texts must be completed. A text that waits for a slot must be completed too. */
 START_TEST(texts_come_to_their_end) {
     server = fr_server_start(DEMO "-t 1 -np 2 --metrics");
     fr_events texts[TEXTS];
@@ -109,7 +109,7 @@ START_TEST(a_second_signal_ends_it_at_once) {
 }
 END_TEST
 
-/* The signal comes while the server still loads: as soon as it listens, or a little later. */
+/* The signal comes while the server is still loading the model: as soon as the server listens, or a little later. */
 START_TEST(a_server_that_loads_ends_well) {
     server = fr_server_begin(DEMO);
     usleep(2000 * (useconds_t)_i);
@@ -117,7 +117,8 @@ START_TEST(a_server_that_loads_ends_well) {
 }
 END_TEST
 
-/* The texts would take much longer than 10 seconds. After 10 seconds they must end, each with its text so far. */
+/* These texts would take much longer than 10 seconds. After 10 seconds they must end, and each answer must have its
+ * text so far. */
 START_TEST(texts_without_end_are_ended) {
     enum { MANY = 32 };
     server = fr_server_start(DEMO "-t 1 -np %d", MANY);

@@ -1,6 +1,6 @@
-/* Tests tools/serve/http and http_exchange by requests over sockets, against a server with trivial answers. The tests
- * check which clients may connect, how much they may send and how long they may take. Others test answers from other
- * threads, and clients that break the rules, stop or vanish. */
+/* Tests tools/serve/http and http_exchange by requests over sockets. The server of this test gives trivial answers. The
+ * tests check which clients may connect, how much they may send and how long they may take. They also check answers
+ * from other threads, and clients that break the rules, stop or disconnect. */
 /* suite: hostile threads native links=command */
 #include <check.h>
 #include <fcntl.h>
@@ -45,13 +45,13 @@ typedef struct job {
     fr_http_exchange *exchange;
 } job;
 
-/* The state of a test, which it shares with the server's threads. Each test runs in a process of its own. */
+/* The state of a test, shared with the server's threads. Each test runs in its own process. */
 static struct {
     fr_http *http;
     uint16_t port;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int jobs;     /* threads that still have an exchange */
+    int jobs;     /* number of threads that still have an exchange */
     int vanished; /* clients that disconnected */
     int seen;     /* number of pieces that the test has read */
     bool let_go;
@@ -69,7 +69,7 @@ static void *run_job(void *context) {
     return NULL;
 }
 
-/* Hands an exchange to another thread, which continues it by this function. */
+/* Passes an exchange to another thread, which continues it with `function`. */
 static void pass_on(fr_http_exchange *exchange, work *function) {
     job *j = malloc(sizeof(*j));
     *j = (job){.work = function, .exchange = exchange};
@@ -105,7 +105,7 @@ static void echo_late(fr_http_exchange *exchange) {
     echo(exchange);
 }
 
-/* Sends some pieces, 60 ms apart. The server sends a ping of its own whenever nothing was written for 50 ms. */
+/* Sends some pieces, 60 ms apart. If nothing has been written for 50 ms, the server itself sends a ping. */
 static void stream(fr_http_exchange *exchange) {
     const char *count = fr_http_exchange_query(exchange, "a");
     fr_http_exchange_begin(exchange, "text/event-stream");
@@ -119,7 +119,7 @@ static void stream(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* Sends each piece when the test has read the one before it. */
+/* Sends each piece after the test has read the previous one. */
 static void stream_in_turn(fr_http_exchange *exchange) {
     fr_http_exchange_begin(exchange, "text/event-stream");
     pthread_mutex_lock(&toy.lock);
@@ -131,7 +131,7 @@ static void stream_in_turn(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* Sends a long stream, in pieces as an engine would write them. */
+/* Sends a long stream in pieces, as an engine would write them. */
 static void flood(fr_http_exchange *exchange) {
     static const char piece[16384] = "x";
     fr_http_exchange_begin(exchange, "text/plain");
@@ -153,7 +153,7 @@ static void answer_long(fr_http_exchange *exchange) {
     free(bytes);
 }
 
-/* Waits until the client has disconnected, or until the test allows an answer. */
+/* Waits until the client has disconnected, or until the test permits an answer. */
 static void linger(fr_http_exchange *exchange) {
     bool gone = false, go = false;
     while (!gone && !go) {
@@ -255,7 +255,7 @@ static int vanished(void) {
     return count;
 }
 
-/* The server's reports about exchanges: the last lines, and the number of all. */
+/* The server's reports about exchanges: the last few lines, and the total number of lines. */
 static struct {
     pthread_mutex_t lock;
     char lines[8][256];
@@ -303,7 +303,7 @@ static void check_text(const json_t *object, const char *key, const char *value)
     ck_assert_pstr_eq(json_string_value(json_object_get(object, key)), value);
 }
 
-/* Checks that the answer is an error by the server itself, with this status and type. */
+/* Checks that the server itself refused the request, with an error of this status and type. */
 static void check_refused(fr_client *client, int status, const char *type) {
     ck_assert_int_eq(fr_client_head(client), status);
     check_header(client, "Server", "forerun");
@@ -346,7 +346,7 @@ START_TEST(requests_are_read) {
     check_text(value, "b", "");
     check_text(value, "body", "{\"k\": 1}");
     json_decref(value);
-    for (int i = 0; i < 3; i++) { /* three requests on one connection, which stays open */
+    for (int i = 0; i < 3; i++) { /* sends three requests on one connection, which stays open */
         fr_client_ask(client, "GET", i == 1 ? "/late?wait=10" : "/x", NULL, NULL);
         ck_assert_int_eq(fr_client_head(client), 200);
         value = read_json(client);
@@ -417,7 +417,7 @@ START_TEST(malformed_targets_are_refused) {
 }
 END_TEST
 
-/* A request's target may have a server's name before its path. This name must be an allowed one, as in a Host
+/* The target of a request may have the name of a server before its path. This name must be an allowed one, as in a Host
  * header. */
 START_TEST(targets_may_be_absolute) {
     static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"},
@@ -440,8 +440,8 @@ START_TEST(targets_may_be_absolute) {
 }
 END_TEST
 
-/* A refusal of long headers has the format of all errors. Only a request that is too large for libmicrohttpd's own
- * memory is refused by libmicrohttpd. */
+/* If headers are too long, the refusal has the format of all errors. But if a request is too large for libmicrohttpd's
+ * own memory, libmicrohttpd refuses it in its own format. */
 START_TEST(long_headers_are_refused_as_json) {
     static const struct {
         size_t target, headers;
@@ -511,7 +511,7 @@ START_TEST(keys_are_needed) {
     check_asked("GET", "/health", NULL, NULL, 200, NULL);
     check_asked("GET", "/health/", NULL, NULL, 401, "authentication_error");
     check_asked("GET", "/", "X-Api-Key: second\r\nHost: example.org\r\n", NULL, 200, NULL);
-    fr_client *client = connect_to(); /* a request without a body is refused, and the connection stays open */
+    fr_client *client = connect_to(); /* a request without a body is refused, but its connection stays open */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     check_refused(client, 401, "authentication_error");
     check_header(client, "WWW-Authenticate", "Bearer");
@@ -578,7 +578,7 @@ START_TEST(other_hosts_are_refused) {
         check_asked("GET", "/", header, NULL, 403, "permission_error");
     }
     stop();
-    fr_http_setting setting = usual(); /* now the server is behind a proxy that keeps the Host header */
+    fr_http_setting setting = usual(); /* now as behind a proxy that keeps the Host header */
     setting.hosts = "chat.example, b.example";
     start(setting);
     check_asked("GET", "/", "Host: chat.example\r\n", NULL, 200, NULL);
@@ -596,8 +596,8 @@ START_TEST(other_hosts_are_refused) {
 }
 END_TEST
 
-/* The server has no keys and listens on this machine alone. A browser can send this server requests of any page that
- * the user opens. Requests of other sites' pages must be refused. */
+/* The server has no keys and listens only on this machine. Any page that the user opens can make the browser send
+ * requests to the server. Requests of pages from other sites must be refused. */
 START_TEST(pages_of_elsewhere_are_refused) {
     static const char *const own[] = {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080",
                                       "http://[::1]:8080"};
@@ -679,7 +679,8 @@ static void check_body(size_t size, int status, const char *type) {
     free(body);
 }
 
-/* Sends chunks of 1000 bytes until `count` bytes are sent or the server has closed the connection. */
+/* Sends chunks of 1000 bytes. Stops when `count` bytes have been sent or the server has closed the connection. Returns
+ * the number of bytes that were sent. */
 static size_t send_chunks(fr_client *client, size_t count) {
     char chunk[1007] = "3e8\r\n";
     memset(chunk + 5, 'x', 1000);
@@ -693,7 +694,7 @@ START_TEST(bodies_have_a_limit) {
     start(usual());
     check_body(LIMIT, 200, NULL);
     check_body(LIMIT + 1, 413, "invalid_request_error");
-    /* These requests are refused before their bodies come. */
+    /* These requests must be refused before their bodies come. */
     check_asked("POST", "/", "Content-Length: 100001\r\n", NULL, 413, "invalid_request_error");
     check_asked("POST", "/", "Content-Length: 18446744073709551615\r\n", NULL, 413, NULL);
     static const char chunked[] = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -710,7 +711,7 @@ START_TEST(bodies_have_a_limit) {
     fr_client_send(client, "0\r\n\r\n", 5);
     check_refused(client, 413, "invalid_request_error");
     fr_client_close(client);
-    client = connect_to(); /* a body that never ends is refused too */
+    client = connect_to(); /* a body that never ends must be refused too */
     fr_client_send(client, chunked, sizeof(chunked) - 1);
     ck_assert_uint_lt(send_chunks(client, 100000), 100000);
     fr_client_close(client);
@@ -750,8 +751,8 @@ START_TEST(bodies_wait_for_a_continue) {
 }
 END_TEST
 
-/* A connection above the limit gets status 503, and the time after which to try again. Once another connection is
- * closed, the next one must be served. */
+/* If there are too many connections, the next one gets status 503 and the time after which the client may try again.
+ * When another connection is closed, the next one must be served. */
 static void check_limit(fr_http_setting setting, int limit) {
     fr_client *clients[8], *excess;
     start(setting);
@@ -769,7 +770,7 @@ static void check_limit(fr_http_setting setting, int limit) {
     fr_client_close(excess);
     fr_client_close(clients[0]);
     int status = 503;
-    for (int i = 0; i < 100 && status == 503; i++) { /* until the server has noticed the closed connection */
+    for (int i = 0; i < 100 && status == 503; i++) { /* repeats until the server has noticed the closed connection */
         rest(0.02);
         status = fr_client_once(toy.port, "GET", "/", NULL, NULL, NULL);
     }
@@ -788,8 +789,8 @@ START_TEST(connections_have_limits) {
 }
 END_TEST
 
-/* Sends a request, then waits until `count` exchanges have been reported. The server reports an exchange when its
- * connection has sent the answer, which may be after the client has read it. */
+/* Sends a request and waits until `count` exchanges have been reported. The server reports an exchange when its
+ * connection has sent the answer. The client may have read the answer before that. */
 static void ask_and_await(const char *method, const char *path, const char *headers, int status, size_t count) {
     ck_assert_int_eq(fr_client_once(toy.port, method, path, headers, *method == 'P' ? "x" : NULL, NULL), status);
     for (size_t have = 0; have < count; rest(0.002)) {
@@ -799,7 +800,7 @@ static void ask_and_await(const char *method, const char *path, const char *head
     }
 }
 
-/* Each exchange must be reported once: with its answer, or as one whose client has left. */
+/* Each exchange must be reported once, either with its answer or with the fact that its client disconnected. */
 START_TEST(exchanges_are_reported) {
     fr_http_setting setting = usual();
     setting.report = note_report;
@@ -823,7 +824,7 @@ START_TEST(exchanges_are_reported) {
 }
 END_TEST
 
-/* A client sends a part of a request and disconnects. Its connection must be freed long before the timeout. */
+/* A client sends a part of a request and disconnects. The server must free this connection long before the timeout. */
 START_TEST(halves_of_requests_are_let_go) {
     static const char *const halves[] = {"GET / HT",
                                          "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{", "",
@@ -844,7 +845,7 @@ START_TEST(halves_of_requests_are_let_go) {
 }
 END_TEST
 
-/* A client that closes only its sending side right after the request, as `nc -N` does, must get its answer. */
+/* Right after the request, a client closes only its sending side, as `nc -N` does. It must still get its answer. */
 START_TEST(half_closed_clients_are_answered) {
     static const char *const paths[] = {"/late?wait=400", "/stream?a=5", "/", "/refuse"};
     static const int statuses[] = {200, 200, 200, 404};
@@ -866,7 +867,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------ slow and disconnected clients */
 
-/* Sends a byte every 100 ms until the server closes the connection. Returns the seconds until then. */
+/* Sends a byte every 100 ms until the server closes the connection. Returns how many seconds this took. */
 static double trickle(fr_client *client, const char *head, char byte) {
     double from = now();
     fr_client_send(client, head, strlen(head));
@@ -886,7 +887,7 @@ START_TEST(slow_senders_are_cut) {
     ck_assert_double_ge(took, 0.9);
     ck_assert_double_lt(took, 10);
     fr_client_close(client);
-    client = connect_to(); /* the timeout holds for the second request of a connection too */
+    client = connect_to(); /* the timeout must also hold for a connection's second request */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 200);
     json_decref(read_json(client));
@@ -897,7 +898,7 @@ START_TEST(slow_senders_are_cut) {
 }
 END_TEST
 
-/* A client that waits for an answer must never be disconnected, however long the answer takes. */
+/* However long an answer takes, the server must never disconnect the client that waits for it. */
 START_TEST(waiting_is_no_silence) {
     fr_http_setting setting = usual();
     setting.timeout = 1;
@@ -931,7 +932,7 @@ START_TEST(stopped_readers_are_cut) {
     }
     ck_assert_int_eq(vanished(), CLIENTS);
     for (int i = 0; i < CLIENTS; i++) fr_client_close(clients[i]);
-    char *text; /* a client that reads gets the whole answer */
+    char *text; /* if a client reads, it gets the whole answer */
     ck_assert_int_eq(fr_client_once(toy.port, "GET", "/flood", NULL, NULL, &text), 200);
     ck_assert_ptr_nonnull(text);
     free(text);
@@ -1110,7 +1111,7 @@ START_TEST(an_end_lets_long_answers_out) {
 }
 END_TEST
 
-/* A client that reads nothing may delay the server's end by a second at most. */
+/* A client that reads nothing may delay the end of the server by at most one second. */
 START_TEST(an_end_waits_for_nobody) {
     start(usual());
     fr_client *client = connect_to(), *half = connect_to();
@@ -1176,7 +1177,8 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
 }
 END_TEST
 
-/* New handshakes use the pair of key and certificate that was set last. A pair that can't be used changes nothing. */
+/* New handshakes must use the pair of key and certificate that was set last. If a new pair can't be used, nothing
+ * changes. */
 START_TEST(certificates_are_replaced) {
     char *key = read_file("tests/data/tls/key.pem"), *certificate = read_file("tests/data/tls/certificate.pem");
     char error[128] = "";
@@ -1219,7 +1221,7 @@ START_TEST(tls_refuses_plain_bytes) {
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 0);
     fr_client_close(client);
-    client = connect_to(); /* a client that never completes the handshake */
+    client = connect_to(); /* this client never completes the handshake */
     ck_assert(fr_client_closed(client, 10000));
     fr_client_close(client);
     stop();
@@ -1246,8 +1248,8 @@ static const char *const seeds[] = {
     "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\nCookie: a=b; c\r\n\r\n",
     "GET /stream?a=0 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"};
 
-/* Makes a request from one or two seeds and damages it up to eight times: a byte is changed, or up to eight bytes are
- * removed or doubled. */
+/* Makes a request from one or two seeds and damages it up to eight times. A damage changes one byte, or removes or
+ * doubles up to eight bytes. */
 static size_t mutate(char *bytes) {
     size_t length = 0;
     for (unsigned i = 0; i <= draw(4) / 3; i++) {
@@ -1317,9 +1319,9 @@ START_TEST(errors_have_their_types) {
 }
 END_TEST
 
-/* More bodies are slow to read than there are threads. Some are slow because they are long, the others because of
- * their content. Short requests must be answered meanwhile. At the end either all slow bodies are read, or the server
- * stops before that. */
+/* There are more slow bodies than threads that read them. Some are slow because they are long, the others because of
+ * their content. Meanwhile short requests must be answered. At the end, either all slow bodies have been read, or the
+ * server stops earlier. */
 START_TEST(slow_bodies_hold_nobody_up) {
     enum { LONG_ONES = 12, OTHERS = 12 };
     static char body[LIMIT];

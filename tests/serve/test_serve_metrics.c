@@ -1,5 +1,5 @@
-/* Tests the page of metrics. It must have the names and types of llama.cpp's server, in Prometheus' text format, and
- * must count rounds and sessions. */
+/* Tests the page of metrics. It must have the names and types of llama.cpp's server in Prometheus' text format. It must
+ * count rounds and sessions correctly. */
 /* suite: links=command */
 #include <check.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define LLAMACPP "llamacpp:"
 #define OWN      "forerun:"
 
-/* Returns the value of a sample, which the page must have. A name without a prefix gets llama.cpp's. */
+/* Returns the value of a sample, which must be on the page. If `name` has no prefix, it gets llama.cpp's prefix. */
 static double value_of(const char *page, const char *name) {
     char line[256];
     snprintf(line, sizeof line, "\n%s%s ", strchr(name, ':') ? "" : LLAMACPP, name);
@@ -31,7 +31,7 @@ static char *page_of(fr_metrics *metrics, size_t running, size_t waiting) {
     return page;
 }
 
-/* The counters of llama-server's /metrics in its order, followed by those that only forerun has. */
+/* The counters of llama-server's /metrics in its order, and then the counters that only forerun has. */
 static const char *const counters[] = {
     LLAMACPP "prompt_tokens_total",
     LLAMACPP "prompt_tokens_cached_total",
@@ -53,8 +53,8 @@ static const char *const gauges[] = {
 };
 enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / sizeof *gauges };
 
-/* In the part of the page that precedes the counts of HTTP requests, each sample must follow its HELP and TYPE lines,
- * and there may be no other lines. */
+/* Checks the part of the page before the counts of HTTP requests. There, each sample must come after its HELP and TYPE
+ * lines, and there must be no other lines. */
 START_TEST(the_page_has_llama_cpps_names) {
     fr_metrics *metrics = fr_metrics_new();
     char *page = page_of(metrics, 0, 0), *rest = page, name[128], type[16], help[256], again[128];
@@ -90,8 +90,8 @@ static double bucket_of(const char *page, const char *name, const char *bound) {
     return strtod(at + strlen(line), NULL);
 }
 
-/* A bucket also counts everything below it, as in Prometheus. Refused requests, and requests that generate no text,
- * are counted only by status. */
+/* As in Prometheus, a bucket also counts all smaller values. Refused requests, and requests that generate no text, are
+ * counted only by their status. */
 START_TEST(exchanges_are_counted_and_timed) {
     fr_metrics *metrics = fr_metrics_new();
     const fr_http_exchange_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},
@@ -114,7 +114,7 @@ START_TEST(exchanges_are_counted_and_timed) {
     ck_assert(bucket_of(page, first, "0.025") == 1 && bucket_of(page, first, "30") == 1);
     ck_assert(bucket_of(page, first, "60") == 2 && bucket_of(page, first, "+Inf") == 2);
     ck_assert(bucket_of(page, each, "0.005") == 0 && bucket_of(page, each, "0.025") == 1);
-    ck_assert(bucket_of(page, each, "+Inf") == 1); /* a single token has no gap to another */
+    ck_assert(bucket_of(page, each, "+Inf") == 1); /* a single token has no distance to another */
     ck_assert_double_eq_tol(value_of(page, OWN "e2e_request_latency_seconds_sum"), 400.12, 1e-9);
     ck_assert(value_of(page, OWN "e2e_request_latency_seconds_count") == 2);
     free(page);
@@ -139,13 +139,13 @@ END_TEST
 
 enum { TEXTS = 2, PROMPT = 24, SAID = 40 };
 
-/* The sums over all sessions that the metrics must show. */
+/* The sums over all sessions, which the metrics must show. */
 typedef struct said {
     size_t ids, drafts, drafted, accepted, kept[FR_STEP_MAX];
     double prompt_seconds, seconds;
 } said;
 
-/* Runs a text that repeats itself, with drafts by n-grams, and adds its counts to `s`. */
+/* Runs a text that repeats itself, with drafts from its own n-grams. Adds its counts to `s`. */
 static void run_text(const fr_reference *r, fr_metrics *metrics, size_t prompt, said *s) {
     fr_options *options = fr_options_new();
     fr_session *session;

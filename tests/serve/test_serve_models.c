@@ -1,5 +1,5 @@
-/* Tests a server with several models, each of which is loaded at its first request. Also tests sessions that are saved
- * to files, restored in another server, and erased. */
+/* Tests a server with several models. Each model is loaded at the first request for it. Also tests sessions that are
+ * saved to files, restored in another server, and erased. */
 /* suite: threads native */
 #include <check.h>
 #include <dirent.h>
@@ -47,7 +47,7 @@ static void write_file(const char *name, const void *bytes, size_t size) {
     fclose(file);
 }
 
-/* Sends a request and returns the status. Without a body the method is GET. */
+/* Sends a request and returns the status. If there is no body, the method is GET, otherwise POST. */
 static int post(const char *path, json_t *body, json_t **answer) {
     json_t *dropped = NULL;
     int status = fr_ask_json(server.port, path, body, answer ? answer : &dropped);
@@ -75,7 +75,7 @@ static void link_models(void) {
     write_file("notes.txt", "no model", 8);
 }
 
-/* Makes a request for a model. Its prompt has ids that all of the models have. */
+/* Makes a request for a model. All models have the ids of its prompt. */
 static json_t *question(size_t model) {
     return fr_body("{s:[i, i, i, i], s:i, s:i, s:b, s:s, s:b}", "prompt", 5, 20, 30, (int)(40 + model), "n_predict", 12,
                    "temperature", 0, "return_tokens", 1, "model", models[model].name, "ignore_eos", 1);
@@ -87,7 +87,7 @@ static json_t *ask_model(size_t model) {
     return said;
 }
 
-/* Asks each model in a server of its own. */
+/* Sends each model's request to a server with only this model. */
 static void ask_each_apart(json_t **alone) {
     for (size_t i = 0; i < MODELS; i++) {
         server = fr_server_start("-m %s", models[i].path);
@@ -97,8 +97,8 @@ static void ask_each_apart(json_t **alone) {
     ck_assert(!json_equal(alone[0], alone[1]) && !json_equal(alone[1], alone[2]));
 }
 
-/* Counts the models in memory. /v1/models lists models; the list must have `known` models, and says of each whether it
- * is in memory. */
+/* Returns the number of models in memory. The list of /v1/models must have `known` models. For each it says whether the
+ * model is in memory. */
 static size_t count_loaded(size_t known) {
     json_t *list, *one;
     size_t loaded = 0, i;
@@ -163,8 +163,8 @@ static void refuse_others(void) {
     json_decref(answer);
 }
 
-/* The server may have one model in memory at a time, or all of them. Each answer must be that of a server with only
- * this model. */
+/* The server may have only one model in memory at a time, or all of them. Each answer must be that of a server with
+ * only this model. */
 START_TEST(each_model_answers_by_its_name) {
     json_t *alone[MODELS];
     size_t most = _i ? 4 : 1;
@@ -181,7 +181,7 @@ START_TEST(each_model_answers_by_its_name) {
 }
 END_TEST
 
-/* A request for one model must wait while a text of another model is generated, and must be answered afterwards. */
+/* While a text of one model is generated, a request for another model must wait. It must be answered afterwards. */
 START_TEST(a_model_in_use_is_not_taken_away) {
     link_models();
     server = fr_server_start("--models %s --models-max 1 -np 1", folder);
@@ -199,8 +199,8 @@ START_TEST(a_model_in_use_is_not_taken_away) {
 }
 END_TEST
 
-/* A request waits for its model when the server ends. The request must get an answer or a refusal, and the server must
- * end properly. */
+/* A request waits for its model to be loaded when the server ends. The request must get an answer or a refusal, and the
+ * server must end properly. */
 START_TEST(who_waits_for_a_model_is_told_at_the_end) {
     link_models();
     server = fr_server_start("--models %s", folder);
@@ -220,8 +220,8 @@ START_TEST(who_waits_for_a_model_is_told_at_the_end) {
 }
 END_TEST
 
-/* /v1/models lists models in the order of the option, by the names of their files. A request for a model by this name
- * must find it. */
+/* /v1/models must list models in the order of the option, under the names of their files. A request must find a model
+ * by this name. */
 START_TEST(a_list_of_models) {
     static const char *const names[] = {"target", "e-q4_0", "qwen2-tied"};
     json_t *list;
@@ -239,7 +239,7 @@ START_TEST(a_list_of_models) {
 }
 END_TEST
 
-/* A folder inside the folder of models is a model if it has one GGUF file, which may consist of several parts. */
+/* A folder inside the folder of models is one model if it has one GGUF file. This file may consist of several parts. */
 START_TEST(folders_of_one_file_are_models) {
     char one[64], two[64], path[160];
     json_t *list;
@@ -263,15 +263,15 @@ START_TEST(folders_of_one_file_are_models) {
         ck_assert_int_eq(unlink(path), 0);
     }
     snprintf(path, sizeof path, "%s/one/a.gguf.sha256", folder);
-    unlink(path); /* the file in which the server has stored the model's hash */
+    unlink(path); /* the file with the model's hash, which the server has stored */
     ck_assert(rmdir(one) == 0 && rmdir(two) == 0);
     free(file);
 }
 END_TEST
 
-/* A model's file that is cut or changed is no longer the file that was opened. Requests for the model, and health
- * probes, must then get a server error. If the file is removed or replaced, the server can still use the file that it
- * has open. */
+/* If a model's file is cut or changed, it is no longer the file that was opened. Requests for the model, and health
+ * probes, must then get a server error. If the file is removed or replaced instead, the server can still use the file
+ * that it has open. */
 START_TEST(a_model_whose_file_is_changed) {
     static const struct {
         const char *change;
@@ -306,8 +306,8 @@ START_TEST(a_model_whose_file_is_changed) {
 }
 END_TEST
 
-/* A server with one model accepts any name of a model in requests. /v1/models has only the model's own name, in which
- * slashes may occur. */
+/* A server with one model must accept any model name in requests. /v1/models must list only the model's own name, which
+ * may contain slashes. */
 START_TEST(one_model_answers_to_any_name) {
     static const char *const starts[] = {"-m tools/demo/target --alias org/name", "--models tools/demo/target"};
     static const char *const named[] = {"/v1/models/org/name", "/v1/models/target"};
@@ -337,7 +337,7 @@ static json_t *loaded(void) {
     return there;
 }
 
-/* ollama's clients load or unload a model by a request that has no prompt. */
+/* ollama's clients load or unload a model with a request without a prompt. */
 START_TEST(a_model_is_loaded_and_leaves) {
     json_t *answer, *there;
     server = fr_server_start("--models tools/demo/target,tests/data/models/qwen2-tied -t 1 -c 64");
@@ -370,7 +370,7 @@ START_TEST(a_model_is_loaded_and_leaves) {
 END_TEST
 
 static const struct {
-    const char *models, *says; /* models NULL: the folder is empty */
+    const char *models, *says; /* if models is NULL, the folder is empty */
     int status;
 } no_models[] = {
     {NULL, "no GGUF file", 1},
@@ -414,7 +414,7 @@ static json_t *second_turn(const json_t *said, int slot) {
                    "max_tokens", 24, "temperature", 0.7, "seed", 5, "id_slot", slot);
 }
 
-/* Sends the request and returns the answer. *cached becomes the number of prompt tokens that were cached. */
+/* Sends the request and returns the answer. Sets *cached to the number of prompt tokens that were in the cache. */
 static json_t *ask_counting(json_t *body, int64_t *cached) {
     json_t *answer;
     ck_assert_int_eq(fr_ask_json(server.port, CHAT, body, &answer), 200);
@@ -452,8 +452,8 @@ static void restore(int slot, const char *name, int64_t ids) {
     json_decref(restored);
 }
 
-/* Restores the conversation in a new server, and continues it in the restored slot, or in any slot (-1). The server
- * must find the cached prompt both times. */
+/* Restores the conversation in a new server. Then continues it twice: in slot `slot`, or in any slot if `slot` is -1.
+ * Both times the server must find the prompt in the cache. */
 static void go_on_restored(const json_t *first, const json_t *expected, int slot, int64_t ids) {
     int64_t cached;
     start();
@@ -542,8 +542,8 @@ static char *read_file(const char *name, size_t *size) {
     return bytes;
 }
 
-/* A slot must keep its text if a file can't be restored. A pipe in place of the file must neither be waited for nor be
- * overwritten. */
+/* If a file can't be restored, the slot must keep its text. If there is a pipe instead of the file, the server must
+ * neither wait for it nor overwrite it. */
 START_TEST(a_slot_keeps_what_it_has) {
     char path[300];
     struct stat file;
@@ -573,7 +573,8 @@ START_TEST(a_slot_keeps_what_it_has) {
 }
 END_TEST
 
-/* The file is truncated, changed, empty, a folder, or another model's. After each refusal the slot must be empty. */
+/* The file is truncated, changed, empty, a folder, or the file of another model. After each refusal the slot must be
+ * empty. */
 START_TEST(a_damaged_file_is_refused) {
     int64_t cached;
     size_t size;

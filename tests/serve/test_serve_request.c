@@ -1,7 +1,7 @@
-/* Tests tools/serve/generation_request. Requests are read member by member, in OpenAI's formats and in llama.cpp's
+/* Tests tools/serve/generation_request, which reads requests member by member, in OpenAI's formats and in llama.cpp's
  * own.
  *
- * Names and meanings of members are those of OpenAI's reference and of llama.cpp's server (tools/server/README.md).
+ * The names and meanings of members are those of OpenAI's reference and of llama.cpp's server (tools/server/README.md).
  * Ids and texts are compared with those that the library gives with the same options. The ids of the picture are
  * compared with transformers' (tests/data/glm-ocr/reference.json). */
 /* suite: hostile threads links=command */
@@ -41,7 +41,7 @@ static void open_model(const char *path, const char *drafter) {
     setting.context = 256;
 }
 
-/* Opens the engine. Each test calls this in its own process, because the threads of an engine belong to the process
+/* Opens the engine. Each test must call this in its own process, because an engine's threads exist only in the process
  * that opened it. */
 static void open_engine(void) {
     require(fr_engine_open(loaded.model, loaded.drafter, loaded.options, 4, &setting.engine));
@@ -95,7 +95,7 @@ static fr_generation_request *read_with(fr_job_form form, const char *member) {
     return read_request(form, body);
 }
 
-/* Checks that the request was refused with this status, and that the error contains this text. Frees the request. */
+/* Checks that the request was refused with status `why`, and that its error contains `says`. Frees the request. */
 static void refuse(fr_generation_request *a, fr_status why, const char *says) {
     ck_assert_msg(a->error[0], "was not refused: \"%s\"", says);
     ck_assert_msg(strstr(a->error, says), "\"%s\" is not in \"%s\"", says, a->error);
@@ -228,7 +228,7 @@ START_TEST(texts_are_options) {
 }
 END_TEST
 
-/* A text in "logit_bias" stands for the tokens that it has in the middle of a longer text. The member has two
+/* A text in "logit_bias" means the tokens that this text has in the middle of a longer text. The member has two
  * formats. */
 START_TEST(biases_of_texts) {
     static const char *const members[] = {"\"logit_bias\": [[\" upon\", -2], [5, 1]]",
@@ -251,8 +251,8 @@ START_TEST(biases_of_texts) {
 }
 END_TEST
 
-/* Three members limit the number of ids: n_predict, max_completion_tokens and max_tokens. The first of these that a
- * request has counts. */
+/* Three members limit the number of ids: n_predict, max_completion_tokens and max_tokens. If a request has several of
+ * them, the first in this order is used. */
 static const struct {
     const char *member;
     int64_t most;
@@ -325,7 +325,7 @@ START_TEST(whole_numbers_may_have_a_point) {
 }
 END_TEST
 
-/* Tests members that decide what the answer has and how it is sent. */
+/* Tests members that determine the content of the answer and how it is sent. */
 START_TEST(answers) {
     for (size_t f = 0; f < 3; f++) {
         fr_generation_request *plain = read_with(forms[f], "\"user\": \"me\"");
@@ -367,7 +367,7 @@ END_TEST
 
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
-/* A request has one grammar for all its choices. Here the grammar decides their first token. */
+/* All choices of a request use the same grammar. In this test the grammar determines their first token. */
 START_TEST(grammars) {
     static const char *const members[] = {
         "\"grammar\": \"root ::= [{]\"",
@@ -570,7 +570,7 @@ START_TEST(members_that_are_refused) {
 }
 END_TEST
 
-/* A request may name the method of the server's drafter, also by llama.cpp's name. */
+/* A request may name the method of the server's drafter. It may also use llama.cpp's name of the method. */
 START_TEST(drafter_by_name) {
     fr_generation_request *a =
         read_with(FR_JOB_NATIVE, "\"speculative.type\": \"draft-mtp\", \"speculative.n_max\": 3");
@@ -583,7 +583,7 @@ START_TEST(drafter_by_name) {
 }
 END_TEST
 
-/* OpenAI's completions ignore these members. For a chat they are a part of the prompt. */
+/* For OpenAI's completions these members are ignored. For a chat they are a part of the prompt. */
 START_TEST(members_of_other_forms) {
     fr_generation_request *a =
         read_well(FR_JOB_COMPLETION, "{" TEXT ", \"tools\": 5, \"messages\": 7, \"tool_choice\": \"required\"}");
@@ -630,8 +630,8 @@ START_TEST(one_prompt) {
 }
 END_TEST
 
-/* A prompt may mix texts and ids. The token for the beginning of the text is added only if the prompt's first item is
- * a text. */
+/* A prompt may contain texts and ids. The token that begins a text is added only if the prompt's first item is a
+ * text. */
 START_TEST(texts_and_ids_in_turn) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     int32_t *once, *upon, expected[64];
@@ -660,7 +660,7 @@ START_TEST(texts_and_ids_in_turn) {
 }
 END_TEST
 
-/* A model without a tokenizer accepts prompts of ids, and refuses every member that needs a text. */
+/* A model without a tokenizer must accept prompts of ids. It must refuse every member that needs a text. */
 START_TEST(ids_alone) {
     static const char *const bodies[] = {"{\"prompt\": \"x\"}", "{\"prompt\": [5, \"x\"]}",
                                          "{\"prompt\": [5, 7], \"stop\": [\"x\"]}", "{" HI "}",
@@ -713,7 +713,8 @@ START_TEST(prompts_that_are_refused) {
 }
 END_TEST
 
-/* Runs all choices together. The ids of each must be those that the library generates alone with the same options. */
+/* Runs all choices together. The ids of each choice must be those that the library generates for it alone with the same
+ * options. */
 static void run_choices(const fr_generation_request *a) {
     int32_t ids[4][FR_STEP_MAX];
     for (size_t i = 0; i < a->count; i++) fr_job_start(&a->choices[i].job, NULL, 0);
@@ -753,7 +754,7 @@ static void check_alone(const fr_job *job, const char *prompt, int64_t seed, siz
     fr_options_free(options);
 }
 
-/* Choice i of each prompt must have the seed plus i. */
+/* Choice i of each prompt must have the request's seed plus i. */
 START_TEST(choices_of_prompts) {
     static const char *const prompts[] = {"Once upon", "The old"};
     open_engine();
@@ -770,7 +771,7 @@ START_TEST(choices_of_prompts) {
             check_alone(&a->choices[i].job, prompts[i / 2], 7 + (int64_t)(i % 2), 9);
         }
         ck_assert_ptr_eq(a->choices[0].job.prompt.ids, a->choices[1].job.prompt.ids);
-        /* The end of one choice must not free what it shares with the others. */
+        /* When one choice ends, the data that it shares with the others must not be freed. */
         fr_job_end(&a->choices[0].job);
         check_prompt(&a->choices[1].job, prompts[0]);
         fr_generation_request_free(a);
@@ -779,7 +780,8 @@ START_TEST(choices_of_prompts) {
 }
 END_TEST
 
-/* Runs a completion with these members. `text` becomes its text. Returns the request, which has one choice. */
+/* Runs a completion with these members. Writes the completion's text to `text`. Returns the request, which has one
+ * choice. */
 static fr_generation_request *run_with(const char *members, char *text, size_t size) {
     char body[512];
     snprintf(body, sizeof body, "{\"prompt\": \"Once upon\", \"temperature\": 0, \"max_tokens\": 12%s}", members);
@@ -791,15 +793,15 @@ static fr_generation_request *run_with(const char *members, char *text, size_t s
     return a;
 }
 
-/* These members are those of vLLM's requests: ids that stop a text and are left out of it; a stop string that stays in
- * the text; a least number of ids; and a list of texts, of which the model must choose one. */
+/* Tests members that vLLM's requests have: ids that stop a text and are not part of it, a stop string that remains in
+ * the text, a least number of ids, and a list of texts from which the model must choose one. */
 START_TEST(ends_as_vllm_knows_them) {
     char members[256], whole[256], text[256];
     open_engine();
     fr_generation_request *plain = run_with(", \"ignore_eos\": true", whole, sizeof whole);
     const fr_reply *reply = &plain->choices[0].job.reply;
     ck_assert_uint_eq(reply->kept, 12);
-    size_t first = 0; /* the index where the fourth id occurs for the first time */
+    size_t first = 0; /* the first index at which the fourth id occurs */
     while (reply->ids[first] != reply->ids[3]) first++;
     snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop_token_ids\": [%d]", reply->ids[3]);
     fr_generation_request *a = run_with(members, text, sizeof text);
@@ -834,8 +836,8 @@ START_TEST(ends_as_vllm_knows_them) {
 }
 END_TEST
 
-/* A request whose seed is -1 or missing gets a random one. A seed on the command line takes the place of a missing
- * one. */
+/* If the seed of a request is -1, a random seed is used. If the seed is missing, the seed of the command line is used,
+ * or a random one if there is none. */
 START_TEST(drawn_seeds) {
     int64_t last = -1;
     for (size_t f = 0; f < 3; f++)
@@ -866,7 +868,7 @@ START_TEST(drawn_seeds) {
 }
 END_TEST
 
-/* A request may have at most 128 choices, over all its prompts. */
+/* A request may have at most 128 choices for all its prompts together. */
 START_TEST(limit_of_choices) {
     char body[4096] = "{\"n\": 1, \"prompt\": [";
     for (int i = 0; i < 129; i++) snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"a\"", i ? "," : "");
@@ -892,7 +894,7 @@ START_TEST(limit_of_choices) {
 }
 END_TEST
 
-/* A prompt must leave room for an answer, so one that fills the context is refused. */
+/* A prompt must leave room for an answer. If it fills the context, it is refused. */
 START_TEST(prompts_that_are_too_long) {
     char body[4096] = "{\"prompt\": [[5], [";
     for (int i = 0; i < 256; i++) snprintf(body + strlen(body), sizeof body - strlen(body), i ? ",7" : "7");
@@ -920,8 +922,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ chats */
 
-/* Compares the prompt of a chat with what the library renders of these messages and options. The prompt lacks the last
- * `less` bytes of the rendered text. */
+/* Compares the prompt of a chat with the text that the library renders from these messages and options. The prompt must
+ * lack the last `less` bytes of that text. */
 static void check_chat(const char *body, const char *messages, const char *options, size_t less) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     fr_marked_text text;
@@ -958,7 +960,7 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "]}", "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}]}", "[" USER "]",
          NULL, 0},
-        /* Texts have other names here, and reasoning is one of the parts. Clients of other interfaces send such
+        /* In these messages, texts have other names, and reasoning is one of the parts. Clients of other APIs send such
          * messages. */
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"Hi\"}]}, "
          "{\"role\": \"assistant\", \"content\": ["
@@ -969,13 +971,13 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [" BIG "]}", "[" USER "]", "{\"tools\": [" BIG "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "[" USER "]", NULL, 0},
         {"{\"messages\": [" USER "], \"top_logprobs\": 0}", "[" USER "]", NULL, 0},
-        /* Functions are OpenAI's older form of tools. */
+        /* "functions" is OpenAI's older form of tools. */
         {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\", \"description\": \"d\"}], \"function_call\": "
          "\"auto\"}",
          "[" USER "]", "{\"tools\": [" SMALL("g") "]}", 0},
         {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\"}], \"function_call\": \"none\"}", "[" USER "]",
          NULL, 0},
-        /* These tools are not functions: a custom tool takes a text, and others run elsewhere. */
+        /* These tools are not functions. A custom tool takes a text, and the others run elsewhere. */
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL ", {\"type\": \"custom\", "
          "\"custom\": {\"name\": \"g\", \"description\": \"d\", \"format\": {\"type\": \"text\"}}}], "
          "\"tool_choice\": \"auto\"}",
@@ -996,7 +998,7 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL "], \"tool_choice\": {\"type\": "
          "\"web_search\"}}",
          "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
-        /* Only the allowed tools are in the prompt. Clients name these in two formats. */
+        /* Only the allowed tools are in the prompt. Clients list the allowed tools in two formats. */
         {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL(
              "g") "], \"tool_choice\": {\"type\": "
                   "\"allowed_tools\", \"mode\": \"auto\", \"tools\": [{\"type\": \"function\", \"name\": \"g\"}]}}",
@@ -1024,7 +1026,7 @@ START_TEST(chats_are_rendered) {
          "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"developer\", \"content\": \"Be brief\"}, " USER "]}",
          "[{\"role\": \"system\", \"content\": \"Be brief\"}, " USER "]", NULL, 0},
-        /* A conversation that ends with a message of the assistant is continued in that message. */
+        /* If a conversation ends with a message of the assistant, the reply continues this message. */
         {"{\"messages\": [" USER ", " SAID "]}", "[" USER ", " SAID "]", "{\"add_generation_prompt\": false}",
          sizeof CLOSE - 1},
         {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true}", "[" USER ", " SAID "]",
@@ -1048,8 +1050,8 @@ START_TEST(chats_are_rendered) {
 }
 END_TEST
 
-/* By default a reply with a forced call has one call, and a reply without a forced call may have several. A request
- * can ask for the opposite in each case. */
+/* By default, a reply with a forced call has exactly one call, and other replies may have several. In each case a
+ * request can choose the opposite. */
 START_TEST(forced_calls_are_one) {
     static const char named[] = "{\"type\": \"function\", \"function\": {\"name\": \"f\"}}";
     static const char allowed[] = "{\"type\": \"allowed_tools\", \"mode\": \"required\", \"tools\": [{\"type\": "
@@ -1078,8 +1080,8 @@ END_TEST
 
 #define NAMED_CALL "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
 
-/* Some clients send every member and write null for an empty one. A message's null content must count as an empty
- * text. */
+/* Some clients send every member and write null for an empty one. If the content of a message is null, it must be
+ * treated as an empty text. */
 START_TEST(a_message_without_content_says_nothing) {
     check_chat(
         "{\"messages\": [{\"role\": \"system\", \"content\": null}, {\"role\": \"user\", \"content\": null, "
@@ -1101,8 +1103,8 @@ END_TEST
 #define RESULT_OF(id, said) \
     "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"name\": \"f\", \"content\": \"" said "\"}"
 
-/* In OpenAI's interface ids connect results to calls, and results may come in any order. They are put into the order
- * of the calls. A result without a known id keeps its place. */
+/* In OpenAI's API, ids connect results to calls, and results may come in any order. They must be put into the order of
+ * the calls. A result without a known id must keep its position. */
 START_TEST(results_stand_in_their_calls_order) {
     static const char *const cases[][2] = {
         {RESULT_OF("c", "3") ", " RESULT_OF("a", "1") ", " RESULT_OF("b", "2"),
@@ -1132,8 +1134,9 @@ START_TEST(results_stand_in_their_calls_order) {
 }
 END_TEST
 
-/* A tool's result may have a picture or a file that the model can't read. Such a request must not fail: an agent would
- * send the same result again in its next request. The model gets a text in its place. */
+/* The result of a tool may have a picture or a file that the model can't read. Such a request must not fail, because an
+ * agent would send the same result again in its next request. The model must get a text instead of the picture or
+ * file. */
 #define CALLED "\"tool_calls\": [" CALL_OF("a") "]"
 
 START_TEST(unreadable_results_are_told_to_the_model) {

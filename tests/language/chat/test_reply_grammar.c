@@ -266,8 +266,8 @@ START_TEST(contents_or_calls) {
 }
 END_TEST
 
-/* If thinking is off, these templates end the reasoning in the prompt. So the grammar must apply from the reply's
- * first token, and must not allow further reasoning. */
+/* If thinking is off, these templates end the reasoning already in the prompt. So the grammar must apply from the
+ * reply's first token on, and it must not allow another reasoning. */
 START_TEST(no_thought_behind_thoughts) {
     static const char off[] = "{\"enable_thinking\": false, \"thinking\": false, \"add_generation_prompt\": true}";
     static const char *const thoughts[] = {"<think>", "<|channel>"};
@@ -290,7 +290,7 @@ START_TEST(no_thought_behind_thoughts) {
             thinks |= count == 1;
             fr_free(ids);
         }
-        ck_assert(thinks); /* the vocabulary has at least one of these marks as a token */
+        ck_assert(thinks); /* the vocabulary has one of these marks as a token */
         fr_grammar_close(grammar);
     }
     fr_marked_text_free(&prompt);
@@ -298,7 +298,7 @@ START_TEST(no_thought_behind_thoughts) {
 }
 END_TEST
 
-/* These requests for calls are refused. */
+/* Requests for calls that must be refused. */
 START_TEST(refused) {
     static const struct {
         const char *options, *tool, *says;
@@ -326,18 +326,18 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* This part of a schema has four choices, and each of them is the part itself. */
+/* A part of a schema with four choices, each of which is a reference to the part itself. */
 #define ITSELF "{'$ref': '#/properties/a'}, "
 #define SELF   ITSELF ITSELF ITSELF ITSELF
 
-/* The grammar can't enforce these schemas. For a strict tool such a schema is refused, in every call format, and the
- * line gives the place in the schema. For other tools it is accepted and not enforced. Only the errors in
- * `heeded_always` refuse a schema for any tool. */
+/* The grammar can't enforce these schemas. For a strict tool such a schema is refused in every call format, and the
+ * error line gives the position in the schema. For other tools the schema is accepted and not enforced. Only the errors
+ * in `heeded_always` refuse a schema for every tool. */
 #define TOOL(parameters) "{'tools': [{'name': 'f', 'strict': true, 'parameters': " parameters "}]}"
 #define TAGGED           true
 
 static const struct {
-    bool tagged; /* refused only in call formats that write each argument by itself */
+    bool tagged; /* true: refused only in call formats that write each argument separately */
     const char *options, *says;
 } unsaid[] = {
     {false, TOOL("{'properties': {'a': {'enum': ['x\\u0000y']}}}"), "#/properties/a/enum/0: a text with a NUL"},
@@ -423,10 +423,10 @@ START_TEST(refused_by_place) {
 }
 END_TEST
 
-/* Schemas of a single argument, each with the values that the grammar allows for it, in the form in which they are
- * read from the call. */
+/* Schemas of a single argument. For each, `is` lists the values that the grammar allows, as they are read from the
+ * call. */
 static const struct {
-    const char *schema, *is[4]; /* no values: any text is allowed */
+    const char *schema, *is[4]; /* if `is` is empty, any text is allowed */
 } values[] = {
     {"{'$ref': '#/$defs/unit', 'title': 't'}", {"\"c\"", "\"f\""}},
     {"{'allOf': [{'$ref': '#/$defs/unit'}], 'default': 'c'}", {"\"c\"", "\"f\""}},
@@ -460,8 +460,8 @@ static bool is_one_of(const json_t *value, const char *const *list) {
     return found;
 }
 
-/* Makes a random reply with a call, and returns the call's arguments, or NULL if the reply did not end. *said becomes
- * the arguments' text. */
+/* Makes a random reply with a call. Returns the call's arguments, or NULL if the reply did not end. Sets *said to the
+ * text of the arguments. */
 static json_t *walk_to_arguments(fr_grammar *grammar, const char *options, uint64_t *seed, char **said) {
     int32_t ids[MOST];
     size_t count = walk(grammar, seed, ids);
@@ -509,7 +509,8 @@ START_TEST(values_of_arguments) {
 }
 END_TEST
 
-/* Schemas of all parameters, each with the arguments that the grammar allows in any call format. */
+/* Schemas of all parameters of a tool. For each, `is` lists the arguments that the grammar allows in any call
+ * format. */
 static const struct {
     const char *parameters, *is[6];
 } roots[] = {
@@ -527,7 +528,7 @@ static const struct {
      "{'const': 'z'}}, 'required': ['y']}]}",
      {"{\"x\":1,\"y\":\"z\"}"}},
     {"{'type': ['object', 'null'], 'properties': {'x': {'const': true}}, 'required': ['x']}", {"{\"x\":true}"}},
-    /* The grammar enforces the following schemas exactly for strict tools only. */
+    /* The grammar enforces the following schemas exactly, but only for strict tools. */
     {"{'type': 'object', 'properties': {'x': {'const': 1}, 'y': {'const': 2}}, 'additionalProperties': false, 'oneOf': "
      "[{'required': ['x']}, {'required': ['y']}]}",
      {"{\"x\":1}", "{\"y\":2}"}},
@@ -575,8 +576,8 @@ START_TEST(roots_of_parameters) {
 }
 END_TEST
 
-/* A request may have 128 tools, for instance those of several MCP servers together, with the bounds, formats and
- * patterns that schema libraries write. Such a grammar must open. */
+/* A request may have 128 tools, for example those of several MCP servers. Their schemas may have the bounds, formats
+ * and patterns that schema libraries write. Such a grammar must open. */
 START_TEST(many_tools) {
     static const char properties[] =
         "'email': {'type': 'string', 'format': 'email', 'pattern': '^(?!\\\\.)[a-zA-Z.]+@([a-z]+\\\\.)+[a-z]{2,}$'}, "
@@ -603,8 +604,8 @@ START_TEST(many_tools) {
 }
 END_TEST
 
-/* The library would have to compare tens of thousands of required names with as many properties. It must refuse that,
- * and quickly. */
+/* To read these tools, the library would have to compare tens of thousands of required names with as many properties.
+ * It must refuse them quickly. */
 START_TEST(hostile_tools) {
     open_model(&models[2]);
     char *text;

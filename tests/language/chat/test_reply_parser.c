@@ -1,5 +1,5 @@
-/* Tests reading replies that are given as ids, with tokenizers and templates of published models. A mark must be its
- * token, never text that spells it. */
+/* Tests the reading of replies that are given as ids, with tokenizers and templates of published models. A mark must be
+ * its token. Other tokens with the same text are not a mark. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* Returns the folder in tests/data that has the tokenizer for a template of calls.json, or NULL if there is none. */
+/* calls.json has templates. Returns the folder in tests/data with the tokenizer for one of them, or NULL if there is
+ * none. */
 static const char *folder_of(const char *template) {
     static const struct {
         const char *template, *folder;
@@ -76,7 +77,7 @@ static const char *text_at(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-/* Returns the end of a prompt, all of it trusted, as if the template had written it. */
+/* Returns the end of a prompt as a marked text. All of it is trusted, as if the template had written it. */
 static fr_marked_text trusted(const char *text, fr_span *all) {
     *all = (fr_span){0, strlen(text)};
     return (fr_marked_text){(char *)(uintptr_t)text, strlen(text), all, 1};
@@ -131,8 +132,8 @@ START_TEST(rendered_calls) {
 }
 END_TEST
 
-/* A mark that is spelled with other tokens is text. A mark at the end of a prompt counts only if all of it is
- * trusted. */
+/* If a mark's text consists of other tokens, it is ordinary text. A mark at the end of a prompt is recognized only if
+ * all of it is trusted. */
 START_TEST(spelled_marks) {
     fr_tokenizer *tokenizer = open_tokenizer("qwen35", "chat/templates/qwen3.5.jinja");
     static const char reply[] = "<think>a</think><tool_call>\n<function=f>\n</function>\n</tool_call>";
@@ -187,7 +188,7 @@ START_TEST(one_after_another) {
 }
 END_TEST
 
-/* If a prompt ends within a message of the assistant, the last mark in it decides which part the reply continues. */
+/* If a prompt ends inside a message of the assistant, the last mark in it decides which part the reply continues. */
 START_TEST(replies_that_go_on) {
     static const struct {
         const char *message, *reply, *reasoning, *content;
@@ -223,8 +224,8 @@ START_TEST(replies_that_go_on) {
 }
 END_TEST
 
-/* Llama 2's decoder removes the blank before a text's first token. If the reply continues a message, the blank must
- * stay. */
+/* Llama 2's decoder removes the space before a text's first token. If the reply continues a message, the space must be
+ * kept. */
 START_TEST(blanks_of_what_goes_on) {
     json_t *root = fr_load_json(TOKENIZERS "styles/llama2.json");
     fr_tokenizer *tokenizer = fr_open_value(json_object_get(root, "tokenizer"));

@@ -1,10 +1,10 @@
-/* Tests grammars. The tokens allowed at each step are compared with llama.cpp's (tests/references/grammars.cpp). The
- * texts that a regular expression matches are compared with those that Python's re matches, and the texts that fit a
- * schema with those that Python's jsonschema accepts (tests/references/schemas.py). Some grammars must be refused. A
- * session's text must follow its grammar, and be the same with any drafts, greedy or sampled.
+/* Tests grammars. The tokens that are allowed at each step are compared with llama.cpp (tests/references/grammars.cpp).
+ * For a regular expression, the matching texts are compared with Python's re. For a schema, the fitting texts are
+ * compared with Python's jsonschema (tests/references/schemas.py). Some grammars must be refused. A session's text must
+ * follow its grammar. It must be the same with any drafts, greedy or sampled.
  *
- * In: nothing, or a file of walks through other grammars. With --whole the suite compares only such walks, and only
- * tokens that end with a whole character. */
+ * In: nothing, or a file of walks through other grammars. With --whole the suite compares only these walks, and in them
+ * only the tokens that end with a whole character. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -24,7 +24,7 @@
 static const char *walks_file = "tests/data/grammars/walks.json";
 static fr_tokenizer *tokenizer;
 static fr_token_tree *tree;
-static bool at_ends; /* compare only tokens that end with a whole character */
+static bool at_ends; /* true: compare only tokens that end with a whole character */
 
 static void open_tree(void) {
     require(fr_tokenizer_open("tests/data/llama/q4_0.gguf", NULL, &tokenizer));
@@ -47,7 +47,8 @@ static bool has(const uint64_t *bits, size_t id) {
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Returns true if a token ends within a character. The token must begin at the beginning of a character. */
+/* Returns true if a token ends in the middle of a character. The token must begin with the first byte of a
+ * character. */
 static bool ends_inside(int32_t id) {
     size_t length, left = 0;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -104,7 +105,7 @@ START_TEST(walks) {
 }
 END_TEST
 
-/* Returns true if the tokens of a text follow the grammar, and the text may end there. */
+/* Returns true if the grammar allows all tokens of a text and then allows the text to end. */
 static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     const uint64_t *bits;
     int32_t *ids;
@@ -117,7 +118,8 @@ static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     return status == FR_OK && ends;
 }
 
-/* Checks a file of cases. Each has a grammar and texts: ["GRAMMAR", [["TEXT", true if it matches], ...]]. */
+/* Checks a file of cases. Each case has a grammar and texts, in this form: ["GRAMMAR", [["TEXT", true if the grammar
+ * allows it], ...]]. */
 static void check_texts(const char *path, fr_grammar_kind kind) {
     json_t *cases = read_json(path);
     ck_assert_uint_gt(json_array_size(cases), 0);
@@ -143,19 +145,19 @@ START_TEST(regular_expressions) {
 }
 END_TEST
 
-/* These patterns have lookaround. A text fits a pattern if the pattern matches any part of the text. */
+/* Tests patterns with lookaround. A text fits a pattern if the pattern matches any part of the text. */
 START_TEST(looking_around) {
     check_texts("tests/data/grammars/patterns.json", FR_GRAMMAR_JSON_SCHEMA);
 }
 END_TEST
 
-/* These patterns have properties of Unicode characters. */
+/* Tests patterns with properties of Unicode characters. */
 START_TEST(properties) {
     check_texts("tests/data/grammars/properties.json", FR_GRAMMAR_JSON_SCHEMA);
 }
 END_TEST
 
-/* The bounds, constants or steps of these integers need more than 64 bits. */
+/* Tests integers whose bounds, constants or steps do not fit in 64 bits. */
 START_TEST(wide_integers) {
     check_texts("tests/data/grammars/integers.json", FR_GRAMMAR_JSON_SCHEMA);
 }
@@ -166,9 +168,9 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* These expressions have large repetitions, which the library counts instead of copying. A text must be accepted if it
- * has `begin`, then a number of units from `least` to `most`, then `end`. Other numbers of units must not be
- * accepted. */
+/* These expressions have large repetitions, which the library counts instead of copying the repeated part. A text is
+ * `begin`, then copies of `unit`, then `end`. It must be accepted if the number of copies is from `least` to `most`,
+ * and refused otherwise. */
 static const struct {
     fr_grammar_kind kind;
     const char *expression, *begin, *unit, *end;
@@ -225,10 +227,10 @@ START_TEST(counts_are_kept) {
 }
 END_TEST
 
-/* For each format, these are examples from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901,
- * 1123) and texts that the standard does not allow. The texts are written with JSON's escapes. */
+/* For each format, examples from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and
+ * texts that the standard does not allow. The texts are written with JSON's escapes. */
 static const struct {
-    const char *format, *texts[24]; /* a text that begins with '!' is not of the format */
+    const char *format, *texts[24]; /* a text that begins with '!' does not fit the format */
 } formats[] = {
     {"date",
      {"1985-04-12", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "!2023-02-29", "!1900-02-29", "!2024-02-30",
@@ -310,7 +312,7 @@ START_TEST(formats_are_as_wide_as_their_standards) {
 }
 END_TEST
 
-/* If a schema lists its values, a format in the same schema is only an annotation, and must change nothing. */
+/* If a schema lists its values and also has a format, the format is only an annotation and must change nothing. */
 START_TEST(formats_beside_constants) {
     static const char schema[] = "{\"enum\": [\"a\", \"2024-02-29\", 5], \"format\": \"date\"}";
     fr_grammar *grammar;
@@ -321,8 +323,9 @@ START_TEST(formats_beside_constants) {
 }
 END_TEST
 
-/* References may use an anchor or a schema's own $id, absolute or relative to the document's $id. Values that only
- * look like anchors or ids (in enum and default) don't count. Each of these schemas allows only 7. */
+/* A reference may use an anchor, or the $id of an inner schema, which may be absolute or relative to the document's
+ * $id. Values in enum and default that only look like anchors or ids must be ignored. Each of these schemas allows only
+ * 7. */
 START_TEST(references_within_a_document) {
 #define SEVEN "\"const\": 7"
 #define DECOY \
@@ -350,8 +353,8 @@ START_TEST(references_within_a_document) {
 }
 END_TEST
 
-/* The items of these lists can have only a few values, and must be unique. The list may have them in any order. There
- * are two ways in which a schema can list the values. */
+/* The items of these lists must be unique and can have only a few values. A list may have them in any order. A schema
+ * can list the values in two ways. */
 START_TEST(small_sets) {
     static const char *const items[] = {
         "{\"enum\": [1, \"a\", null, true, 2, 3, 4, 5]}",
@@ -386,8 +389,8 @@ START_TEST(small_sets) {
 }
 END_TEST
 
-/* The items of these lists are strings and must be unique. The grammar can enforce that if a pattern (with or without
- * a length) leaves only few strings. If the possible strings can't be listed, the schema is refused. */
+/* The items of these lists are strings and must be unique. If a pattern (with or without a length) allows only a few
+ * strings, the grammar enforces this. If the possible strings can't be listed, the schema is refused. */
 START_TEST(sets_of_strings) {
     static const char *const items[] = {"\"pattern\": \"^(rot|gr(ü|ue)n|blau|)$\"",
                                         "\"pattern\": \"^(rot|grün|gruen|blau|lila)?$\", \"maxLength\": 5",
@@ -558,8 +561,8 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* Parentheses that are nested too deeply give an error. Following a very ambiguous grammar must end, with or without
- * an error. */
+/* Parentheses that are nested too deeply must give an error. If a grammar is very ambiguous, following a text must end,
+ * with or without an error. */
 START_TEST(bounded) {
     char deep[4096] = "root ::= ";
     fr_grammar *grammar;
@@ -569,7 +572,7 @@ START_TEST(bounded) {
     require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, twofold, strlen(twofold), &grammar));
     char as[3000];
     memset(as, 'a', sizeof as);
-    matches(grammar, as, sizeof as); /* the call must end within the suite's time limit */
+    matches(grammar, as, sizeof as); /* this call must end within the suite's time limit */
     fr_grammar_close(grammar);
 }
 END_TEST
@@ -588,8 +591,8 @@ static const struct {
     {FR_GRAMMAR_GBNF, "root ::= w (\" \" w)*\nw ::= [a-z] [a-z]* | \"<\" [^>]* \">\""},
 };
 
-/* A repetition shares one mask between many counts. At every count, near the bounds and far from them, the mask must
- * allow exactly those tokens whose bytes the grammar accepts one by one. */
+/* A repetition uses one mask for many of its counts. At every count, near the bounds and far from them, the mask must
+ * allow exactly the tokens whose bytes the grammar accepts one after the other. */
 START_TEST(masks_of_counts_are_what_steps_allow) {
     static const char *const expressions[] = {"[a-z ]{700,1400}", "(([a-z]| a){600}!|[a-z ]{1,3000}[?])",
                                               "([a-z]{1,900} ?){2}"};
@@ -623,8 +626,8 @@ START_TEST(masks_of_counts_are_what_steps_allow) {
 }
 END_TEST
 
-/* A mask is computed from tokens that were sorted in advance. It must allow the same tokens as a trial of each single
- * token. */
+/* A mask is computed from tokens that were sorted in advance. It must allow the same tokens as when each token is tried
+ * by itself. */
 START_TEST(masks_are_what_steps_allow) {
     fr_tokenizer *words;
     fr_token_tree *all;
@@ -656,7 +659,7 @@ START_TEST(masks_are_what_steps_allow) {
 }
 END_TEST
 
-/* These grammars are empty, and allow only the empty text. */
+/* Empty grammars, which allow only the empty text. */
 START_TEST(empty) {
     static const struct {
         fr_grammar_kind kind;
@@ -680,8 +683,8 @@ static const char rule[] = "root ::= \"{\\\"name\\\": \\\"\" [a-zA-Z ]{3,12} \"\
                            "\\\"tags\\\": [\" tag (\", \" tag){0,2} \"]}\"\n"
                            "tag ::= \"\\\"\" [a-z]{2,6} \"\\\"\"";
 
-/* Generates text under the grammar, with at most this many drafts of this method per step. Returns the number of ids.
- * Adds to *calls the number of steps. */
+/* Generates text that follows the grammar. In each step, this draft method makes at most `drafts` drafts. Returns the
+ * number of ids. Adds the number of steps to *calls. */
 static size_t say(const fr_model *model, const char *method, int64_t drafts, double temperature, int32_t *ids,
                   double *calls) {
     static const int32_t prompt[] = {1, 40, 30, 20};
@@ -722,7 +725,7 @@ START_TEST(in_sessions) {
         double calls = 0, fewer = 0;
         char *text;
         size_t length, count = say(model, "none", 0, temperature, plain, &calls);
-        size_t end = count < MOST ? count - 1 : count; /* without the id that ends the text */
+        size_t end = count < MOST ? count - 1 : count; /* leaves out the id that ends the text */
         require(fr_detokenize(tokenizer, plain, end, &text, &length));
         ck_assert_msg(count == MOST || matches(grammar, text, length), "%s", text);
         ck_assert_msg(strncmp(text, "{\"name\": \"", 10) == 0, "%s", text);
@@ -736,8 +739,8 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
-/* Generates until the grammar becomes too costly to follow. Then copies the error line, and returns the number of ids
- * that were generated before the error. */
+/* Generates until the grammar becomes too costly to follow, which gives an error. Copies the error line to `line`.
+ * Returns the number of ids that were generated before the error. */
 static size_t say_until_refused(const fr_model *model, const char *method, int64_t drafts, int32_t *ids, char *line) {
     static const char ambiguous[] = "root ::= \"☃☃☃~@\" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
                                     "c ::= [a-z ] c? | \"\"";
@@ -768,8 +771,8 @@ static size_t say_until_refused(const fr_model *model, const char *method, int64
     return made;
 }
 
-/* Generation must fail when the grammar becomes too costly to follow. The ids before that and the error line must be
- * the same, whatever drafts are made. */
+/* When the grammar becomes too costly to follow, generation must fail. The ids before the failure and the error line
+ * must be the same with any drafts. */
 START_TEST(refused_in_sessions) {
     fr_model *model;
     int32_t plain[MOST], drafted[MOST];
@@ -793,8 +796,8 @@ static const struct {
     {"root ::= \"a\"", "a", true, true},
 };
 
-/* A mask is applied to a whole row of logits, or to the logits of some candidates. Only the ids that the mask allows
- * must remain. The end-of-sequence id is allowed if the text may end. */
+/* A mask is applied to a whole row of logits, or to the logits of some candidates. Only ids that the mask allows may
+ * remain. If the text may end, the end-of-sequence id is also allowed. */
 START_TEST(rows_are_what_masks_leave) {
     fr_model *model;
     fr_token_tree *own;
@@ -842,7 +845,7 @@ END_TEST
 
 #define LLAMA "generate --quiet -m tests/data/llama/q4_0.gguf -p x -n 40 "
 
-/* The user gives the grammar as an option, or names a file that has it. */
+/* A user gives the grammar as an option, or gives the name of a file with the grammar. */
 START_TEST(by_command) {
     char path[] = "/tmp/forerun-grammar-XXXXXX";
     int file = mkstemp(path);
@@ -853,9 +856,8 @@ START_TEST(by_command) {
     ck_assert_str_eq(regex.out + 3, "x\n");
     fr_command gbnf = fr_command_ok(LLAMA "--grammar 'root ::= \"a\"{4} | \"aaa\"'");
     ck_assert_msg(strcmp(gbnf.out, "aaaa\n") == 0 || strcmp(gbnf.out, "aaa\n") == 0, "%s", gbnf.out);
-    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* the grammar's text ends
-                                                                                          * here, so generation does
-                                                                                          * too */
+    /* the text of this grammar is complete, so generation ends */
+    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'");
     ck_assert_str_eq(whole.out, "aaa\n");
     fr_command_free(&whole);
     fr_command schema = fr_command_ok(LLAMA "--json-schema-file %s", path);

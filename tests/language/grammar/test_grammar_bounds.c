@@ -1,7 +1,7 @@
-/* Tests grammars of hostile users. Each must be read, or refused with one line, within bounded time and memory. If
- * memory runs out while a grammar is read, the grammar is refused, and no part of it is silently left out.
+/* Tests grammars of hostile users. Each must be read, or refused with one line, in bounded time and memory. If memory
+ * runs out while a grammar is read, the grammar must be refused. The library must not silently leave out a part of it.
  *
- * In: nothing. Each grammar is made of a head, copies of a part, a middle, copies of another part, and a tail. */
+ * In: nothing. Each grammar consists of a head, copies of a part, a middle, copies of another part, and a tail. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* Limits on the time for one grammar and on the suite's memory. On a slow core 1.3 s and 160 MB were measured. */
+/* Limits of the time for one grammar and of the suite's memory. On a slow core, 1.3 s and 160 MB were measured. */
 enum { SECONDS_MAX = 15, MEBIBYTES_MAX = 512 };
 
 static fr_tokenizer *tokenizer;
@@ -31,13 +31,13 @@ static void close_tree(void) {
     fr_tokenizer_close(tokenizer);
 }
 
-/* A hostile grammar: head, `count` copies of `part`, middle, `others` copies of `other`, tail. Commas separate the
- * copies unless `bare` is set. In a copy, '$' stands for the copy's number, counted from 0, and '@' for the next
- * number. */
+/* A hostile grammar. It consists of `head`, `count` copies of `part`, `middle`, `others` copies of `other`, and `tail`.
+ * If `bare` is false, commas separate the copies. In each copy, '$' is replaced by the copy's number, counted from 0,
+ * and '@' by the next number. */
 typedef struct hostile {
     fr_grammar_kind kind;
     fr_status status;
-    const char *says; /* words of the error line, or NULL if the grammar is accepted */
+    const char *says; /* a part of the error line, or NULL if the grammar is accepted */
     const char *head, *part, *middle, *other, *tail;
     size_t count, others;
     bool bare; /* no commas between copies */
@@ -60,7 +60,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{\"required\":[\"p$\"]}", 500, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"oneOf\":[", "{\"const\":$}", 40000, "]}")},
     {SCHEMA, FR_OK, NULL, LIST("{\"oneOf\":[", "{\"const\":$}", 1000, "]}")},
-    /* A schema under "not" or "if" refers to itself. */
+    /* The schema in "not" or "if" contains a reference to itself. */
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
      LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
@@ -69,7 +69,7 @@ static const hostile CASES[] = {
      LIST("{\"not\":{\"properties\":{", "\"p$\":{\"$ref\":\"#/not\"}", 10, "}}}")},
     {SCHEMA, FR_UNBUILT, "#/if: the schema up to here",
      LIST("{\"then\":{\"minimum\":1},\"if\":{\"allOf\":[", "{\"$ref\":\"#/if\"}", 10, "]}}")},
-    /* The possible values are constants that are found only through references. */
+    /* The possible values are constants behind references. */
     {SCHEMA, FR_UNBUILT, LONG,
      LIST("{\"items\":{\"type\":\"null\",\"anyOf\":[{\"$ref\":\"#/a0\"}]},\"uniqueItems\":true,\"a14\":{},",
           "\"a$\":{\"allOf\":[{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"}]}", 14,
@@ -83,7 +83,7 @@ static const hostile CASES[] = {
      LIST("{\"uniqueItems\":true,\"items\":false,\"prefixItems\":[", "{\"const\":$}", 20000, "]}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"type\":\"string\",\"not\":{\"enum\":[", "\"n$\"", 80000, "]}}")},
     {SCHEMA, FR_INPUT, "more types", LIST("{\"type\":[", "\"string\"", 90000, "]}")},
-    /* Many schemas must all hold; they are next to each other or one inside the other. */
+    /* Many schemas must hold at once. They are next to each other, or one inside the other. */
     {SCHEMA, FR_OK, NULL, LIST("{\"allOf\":[", "{}", 300000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"properties\":{\"p$\":{}}}", 30000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"not\":{\"const\":$}}", 20000, "]}")},
@@ -97,7 +97,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, "not built for so many",
      LISTS("{\"properties\":{", "\"p$\":true", 9000, "},\"required\":[", "\"q$\"", 80000, "]}")},
     {SCHEMA, FR_UNBUILT, "not built for so many", LIST("{\"required\":[", "\"q$\"", 100000, "]}")},
-    /* Chains of references are long, or schemas are deeply nested. */
+    /* Chains of references are very long, or schemas are nested very deeply. */
     {SCHEMA, FR_INPUT, "64 deep", LIST("{\"$ref\":\"#/a/0\",\"a\":[", "{\"$ref\":\"#/a/@\"}", 40000, "]}")},
     {SCHEMA, FR_INPUT, LARGE,
      LISTS("{\"anyOf\":[", "{\"$ref\":\"#/a/$\"}", 20000, "],\"a\":[", "{\"type\":\"string\"}", 20000, "]}")},
@@ -120,7 +120,8 @@ static const hostile CASES[] = {
     {SCHEMA, FR_INPUT, LARGE,
      LIST("{\"properties\":{", "\"a$\":{\"patternProperties\":{\"a.*b\":{},\"c.*d\":{},\"e.*f\":{},\"g.*h\":{}}}", 300,
           "}}")},
-    /* Regular expressions and GBNF have repetitions of repetitions, many choices, or many rules. */
+    /* Regular expressions and grammars in GBNF (llama.cpp's notation) have repetitions of repetitions, many choices, or
+     * many rules. */
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "a", "{2147483647})", 90, "")},
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "|", "{99999})", 90, "")},
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "()", "{99999})", 90, "b")},
@@ -129,7 +130,7 @@ static const hostile CASES[] = {
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROW("", "(a?){3000}", 3, "")},
     {FR_GRAMMAR_REGEX, FR_INPUT, "too ambiguous", ROW("", "(a?b*|){0,2147483647}", 20000, "")},
     {FR_GRAMMAR_GBNF, FR_OK, NULL, ROW("root ::= a", "{99999}", 300, "\na ::= \"\"\n")},
-    /* The product of the counts is 256 to the eighth power, which no size_t can hold. */
+    /* The product of the counts is 256 to the eighth power, which does not fit in a size_t. */
     {FR_GRAMMAR_GBNF, FR_INPUT, LARGE,
      ROW("root ::= r35 \"x\"\nr0 ::= \"\"\n", "r@ ::= (r$ r$){256}{256}{256}{256}{256}{256}{256}{256}\n", 35, "")},
     {FR_GRAMMAR_GBNF, FR_INPUT, "nested more than", ROW("root ::= \"a\"", "{99}", 200000, "\n")},
@@ -206,8 +207,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ masks */
 
-/* These grammars are slow to follow, most of them because their masks would be too large. A step took at most 0.07 s
- * when measured. */
+/* Grammars that are slow to follow, in most cases because their masks would be too large. The slowest measured step
+ * took 0.07 s. */
 static const struct {
     fr_grammar_kind kind;
     const char *text;
@@ -239,8 +240,8 @@ static fr_grammar *open_followed(const fr_token_tree *all, size_t number) {
     return grammar;
 }
 
-/* Chooses one of the ids that may follow these ids, by `seed`. Returns 0 if none may follow, or -1 if the grammar is
- * too ambiguous there. The call must end within a bounded time. */
+/* Chooses one of the ids that may follow the ids of a text; `seed` decides which. Returns 0 if no id may follow.
+ * Returns -1 if the grammar is too ambiguous at this place. The call must end within a bounded time. */
 static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, uint32_t seed) {
     const uint64_t *bits;
     bool ends;
@@ -257,8 +258,8 @@ static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, si
     return 0;
 }
 
-/* Making a mask takes bounded time, and a mask that would take more is refused. Whether it is refused must not depend
- * on the masks that were made before it. So a grammar that is opened anew must give the same answer at each step. */
+/* The time to make a mask is bounded. If a mask would take more time, it is refused. The refusal must not depend on the
+ * masks that were made before. So a newly opened grammar must give the same answer at each step. */
 START_TEST(followed) {
     enum { STEPS = 40 };
     fr_tokenizer *words;
@@ -276,16 +277,15 @@ START_TEST(followed) {
         fr_grammar_close(cold);
         if (ids[steps] <= 0) break;
     }
-    if (steps < STEPS)
-        ck_assert_int_eq(next_of(warm, vocab, ids, steps, 0), ids[steps]); /* the refusal must be the
-                                                                                           * same if asked again */
+    if (steps < STEPS) /* a repeated call must give the same refusal */
+        ck_assert_int_eq(next_of(warm, vocab, ids, steps, 0), ids[steps]);
     fr_grammar_close(warm);
     fr_token_tree_close(all);
     fr_tokenizer_close(words);
 }
 END_TEST
 
-/* This text leads through more states than the grammar may keep at once. */
+/* This text leads through more states than the grammar may keep at the same time. */
 START_TEST(long_text) {
     static char text[200000];
     static const char expression[] = "([a-f]{10} ){10000}([a-f]{10} ){9000}";
@@ -337,7 +337,7 @@ static uint64_t hash(uint64_t hash, const void *bytes, size_t size) {
     return hash;
 }
 
-/* Reads a schema. *made becomes a hash of the rules that result from it. */
+/* Reads a schema. Sets *made to a hash of the resulting rules. */
 static fr_status read_schema(const char *text, uint64_t *made) {
     fr_grammar_rules rules = {0};
     fr_status status = fr_grammar_read(FR_GRAMMAR_JSON_SCHEMA, (fr_text){text, strlen(text)}, &rules);
@@ -359,8 +359,8 @@ START_TEST(lost_memory) {
         fr_test_skipped("allocations are not counted in this build");
         return;
     }
-    fr_status status = read_schema(text, &expected); /* the first call also allocates memory that is kept for later
-                                                      * calls */
+    /* the first call also allocates memory that later calls use again */
+    fr_status status = read_schema(text, &expected);
     size_t live = fr_alloc_live(), before = fr_alloc_count();
     ck_assert_msg(status == FR_OK, "%s: %s", text, fr_last_error());
     require(read_schema(text, &made));

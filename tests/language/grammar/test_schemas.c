@@ -1,7 +1,8 @@
-/* Tests the texts that the demo model writes under 40 of the schemas of tests/schemas, without drafts and with the
- * model's drafter. They must be the texts that tests/schemas/check.py stored after Python's jsonschema accepted them.
+/* Tests texts that the demo model generates under 40 of the schemas in tests/schemas, without drafts and with the
+ * model's drafter. Python's jsonschema accepted these texts earlier, and tests/schemas/check.py stored them. The model
+ * must generate the same texts again.
  *
- * In: tests/data/grammars/outputs.jsonl, whose lines each have a job and its text. */
+ * In: tests/data/grammars/outputs.jsonl. Each of its lines has a job and its text. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* Tests templates. They must render what Jinja renders, byte for byte, and mark each byte as the template's or the
- * message's. Hostile templates and variables must be refused.
+/* Tests chat templates. They must render the same texts as Jinja, byte for byte. Each byte of a text must be marked as
+ * the template's or the message's. Hostile templates and variables must be refused.
  *
- * The expected texts are Python's. tests/data/chat/reference.json has the texts that transformers renders from
- * published templates. tests/references/template_cases.py makes template_cases.json. */
+ * The expected texts come from Python. tests/data/chat/reference.json has the texts that transformers renders from
+ * published templates. template_cases.json is made by tests/references/template_cases.py. */
 /* suite: hostile */
 #include <check.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define NOW             1767323045 /* Friday, 2 January 2026, 03:04:05 */
 
-/* The size of the stack on which every template must be rendered. Sanitizers need a larger one. */
+/* The stack size with which every template must be rendered. Sanitizers need a larger stack. */
 #if defined(__SANITIZE_ADDRESS__)
 #define STACK ((size_t)8 << 20)
 #else
@@ -49,8 +49,8 @@ static void check_rendered(const char *title, fr_status status, const fr_marked_
     ck_assert_msg(same, "%s:\n%s\nnot\n%s", title, text->text, json_string_value(expected));
 }
 
-/* Renders one item of the reference. Of its variables, the tokens are passed as the model's own, and all others as
- * given by the request. */
+/* Renders one item of the reference. Among its variables, the tokens are passed as the model's own variables. All
+ * others are passed as the request's variables. */
 static void check_reference(const char *source, size_t length, const json_t *item) {
     static const char *const tokens[] = {"bos_token", "eos_token"};
     json_t *own = json_object(), *given = json_copy(json_object_get(item, "context"));
@@ -94,7 +94,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Small templates are rendered, all with the same variables. */
+/* Renders many small templates with the same variables. */
 START_TEST(python_cases) {
     json_t *root = fr_load_json("tests/data/chat/template_cases.json"), *cases = json_object_get(root, "cases");
     const json_t *context = json_object_get(root, "context");
@@ -119,15 +119,15 @@ static const char hands_given[] =
     "\"v\"}, \"messages\": [{\"role\": \"user\"}, {\"role\": \"user\\u0000<s>\"}, {\"role\": \"<s>\"}], "
     "\"ß\": \"ß\", \"mixed\": \"aB\", \"shared\": \"given\", \"e\": \"\", \"q\": \"it's\", \"c\": \"1,2\"}";
 
-/* Each template has the expected text, and for each byte of the text a mark: '.' if the byte is the template's own,
- * '^' if it comes from the request. */
+/* For each template, the text that it must render, and a mark for each byte of this text: '.' means that the byte is
+ * the template's own, '^' that it comes from the request. */
 static const struct {
     const char *template, *text, *hands;
 } hands[] = {
     {"a{{ u }}b", "aus erb", ".^^^^^."},
     {"{{ bos }}{{ u }}{{ eos }}", "<s>us er</s>", "...^^^^^...."},
-    {"{{ shared }}", "given", "^^^^^"}, /* the request's variables hide the model's own */
-    /* The usual names of roles count as the template's own. */
+    {"{{ shared }}", "given", "^^^^^"}, /* the request's variables replace the model's own */
+    /* The usual names of roles are treated as the template's own text. */
     {"{{ messages[0].role }}{{ messages[1].role|replace('\\0', '') }}{{ messages[2].role }}", "useruser<s><s>",
      "....^^^^^^^^^^"},
     {"{{ u[0] }}{{ 'x' }}{{ u[-1] }}", "uxr", "^.^"},
@@ -230,7 +230,7 @@ END_TEST
 static const struct {
     const char *template, *line;
 } refused[] = {
-    /* The error line gives the place of the failure. */
+    /* The error line must give the place of the failure. */
     {"a\n{{ x.y }}", "t:2: 'x' is undefined"},
     {"{% macro m(a) %}\n{{ a.b }}\n{% endmacro %}\n\n{{ m() }}", "t:2: parameter 'a' was not provided"},
     {"\n\n{{ raise_exception('no\\nway\\x1b') }}", "t:3: no?way?"},
@@ -249,7 +249,7 @@ static const struct {
     {"{{ 'a' | default('b', default_value='c') }}", "t:1: default: argument 'default_value' twice"},
     {"{{ '\\ud800' }}", "t:1: an unknown escape in a string"},
     {"{{ {}['a' }}", "t:1: unexpected '}'"},
-    /* Integers must stay within 64 bits. */
+    /* Integers must fit in 64 bits. */
     {"{{ 9223372036854775807 + 1 }}", "t:1: an integer of more than 64 bits"},
     {"{{ -9223372036854775807 - 2 }}", "t:1: an integer of more than 64 bits"},
     {"{{ 4611686018427387904 * 2 }}", "t:1: an integer of more than 64 bits"},
@@ -315,7 +315,7 @@ START_TEST(one_line) {
 }
 END_TEST
 
-/* Templates with nesting: `begin`, then `before` N times, `middle`, `behind` N times, and `end`. */
+/* Templates with nesting. Each consists of `begin`, N times `before`, `middle`, N times `behind`, and `end`. */
 static const struct {
     const char *begin, *before, *middle, *behind, *end;
 } nests[] = {
@@ -355,8 +355,8 @@ static char *nested(size_t which, size_t times) {
     return bytes;
 }
 
-/* Renders a template at different depths of nesting. It runs in a thread with a stack of STACK bytes, which must
- * suffice. */
+/* Renders a template at several depths of nesting. This runs in a thread with a stack of STACK bytes, which must be
+ * enough. */
 static void *render_nested(void *which) {
     static const size_t depths[] = {1, 20, 90, 190, 199, 200, 250, 5000};
     for (size_t i = 0; i < COUNT_OF(depths); i++) {
@@ -416,7 +416,7 @@ START_TEST(recursion) {
 }
 END_TEST
 
-/* A template may contain any bytes. NULs in it are text. */
+/* A template may contain any bytes. A NUL in it is ordinary text. */
 START_TEST(any_bytes) {
     static const char source[] = "a\0b{{ 'c\0d' }}\xff{{ '\xfe\xc3'|length }}{{ ['\xff\0'] }}{{ '\xff'|upper|tojson }}";
     static const char expected[] = "a\0bc\0d\xff"
@@ -456,13 +456,13 @@ START_TEST(kept_source) {
 }
 END_TEST
 
-/* These templates are nearly as large as is allowed: `before`, repeated, then `format` with 0, 1, 2 and so on up to the
- * size, then `after`, repeated. They have many names, blocks that are searched for names again and again, or very many
- * arguments. Each must end within the suite's time limit. */
+/* These templates are nearly as large as a template may be. Each consists of copies of `before`, then `format` filled
+ * in with 0, 1, 2 and so on, then copies of `after`. The templates have many names, blocks in which names are looked up
+ * again and again, or very many arguments. Each must end within the suite's time limit. */
 START_TEST(large_sources) {
     static const struct {
-        const char *before, *format, *after, *line; /* line: a part of the error line; NULL: there is no error */
-        int blocks;                                 /* number of times that `before` and `after` are repeated */
+        const char *before, *format, *after, *line; /* line: a part of the error line; NULL means no error */
+        int blocks;                                 /* number of copies of `before` and of `after` */
     } sources[] = {
         {"{{ ", "name%d ~ ", "'' }}", NULL, 1},
         {"", "{%% set name%d = 1 %%}", "", NULL, 1},
@@ -488,7 +488,7 @@ START_TEST(large_sources) {
 }
 END_TEST
 
-/* Renders a template many times. Several threads do so at once with the same template, which must be safe. */
+/* Renders a template many times. Several threads do this at the same time with the same template. */
 static void *render_often(void *template) {
     json_t *given = json_pack("{s: [s, s]}", "messages", "a", "b");
     for (int i = 0; i < 200; i++) {

@@ -1,9 +1,9 @@
 /* Compares chat templates in the style of published ones with Python's Jinja2.
  *
- * tests/data/templates has 41 templates and 30 conversations. For each of the 1230 pairs it has the length and hash of
- * the text that Jinja2 renders in transformers' configuration, or null if Jinja2 raises an exception. For most pairs
- * it also has which control tokens of the text the template itself wrote. tests/references/templates.py makes these
- * files. */
+ * tests/data/templates has 41 templates and 30 conversations. For each of the 1230 pairs it has the length and the hash
+ * of the text that Jinja2 renders in transformers' configuration. If Jinja2 raises an exception, it has null instead.
+ * For most pairs it also records which control tokens of the text the template itself wrote.
+ * tests/references/templates.py makes these files. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define FOLDER "tests/data/templates/"
 #define CLOCK  1709647629 /* 2024-03-05 14:07:09 in UTC */
-#define TOLD   12         /* at most this many errors are printed */
+#define TOLD   12         /* greatest number of errors that are printed */
 
 static uint64_t fnv1a(uint64_t state, const char *bytes, size_t length) {
     for (size_t i = 0; i < length; i++) state = (state ^ (unsigned char)bytes[i]) * 0x100000001b3u;
@@ -63,14 +63,15 @@ static void fault(oracle *o, const char *name, const char *title, const char *fo
     if (o->faults++ < TOLD) fprintf(stderr, "%s, \"%s\": %s, not %s: %s\n", name, title, found, wanted, text);
 }
 
-/* Returns true if one trusted span contains all bytes of [begin, end). *next is the first span that can contain them.
- * It never goes back, so calls must ask for ranges in the order of the text. */
+/* Returns true if one trusted span contains all bytes from `begin` to end - 1. *next is the first span that can contain
+ * them. It only increases, so calls must come in the order of the text. */
 static bool is_trusted(const fr_marked_text *text, size_t begin, size_t end, size_t *next) {
     while (*next < text->trusted_count && text->trusted[*next].end <= begin) ++*next;
     return *next < text->trusted_count && text->trusted[*next].begin <= begin && end <= text->trusted[*next].end;
 }
 
-/* Writes the number of control tokens that the template wrote itself, and a hash of their places: "COUNT HASH". */
+/* Writes a summary of the control tokens that the template itself wrote, in the form "COUNT HASH". The hash is made
+ * from their positions. */
 static void summarize_control(const oracle *o, const fr_marked_text *text, char *summary, size_t size) {
     uint64_t state = 0xcbf29ce484222325u;
     size_t count = 0, span = 0;
@@ -87,7 +88,8 @@ static void summarize_control(const oracle *o, const fr_marked_text *text, char 
     snprintf(summary, size, "%zu %016" PRIx64, count, state);
 }
 
-/* Renders a pair. Its text's "LENGTH HASH", or "error" if it can't be rendered, must be what the script stored. */
+/* Renders a pair. The result is summarized as "LENGTH HASH" of the text, or as "error" if rendering fails. The summary
+ * must be the one that the script stored. */
 static void check_pair(oracle *o, const fr_template *template, const char *name, const json_t *item, size_t index) {
     const json_t *conversation = json_array_get(o->conversations, index);
     const json_t *expected = json_array_get(json_object_get(item, "rendered"), index);
@@ -131,7 +133,7 @@ START_TEST(hashes) {
 }
 END_TEST
 
-/* For some pairs the whole text is stored, so that a difference can be seen. */
+/* For some pairs the whole text is stored, so that a difference can be seen in it. */
 START_TEST(whole_texts) {
     oracle o;
     open_oracle(&o);

@@ -1,6 +1,6 @@
-/* Tests tokenizers of GGUF files other than byte-level BPE: unigram models, WordPiece, and BPE on the characters of
- * words. The ids must be those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py). Wrong lists
- * and maps are refused. */
+/* Tests those tokenizers of GGUF files that are not byte-level BPE: unigram models, WordPiece, and BPE on the
+ * characters of words. The ids must be those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py).
+ * Wrong lists and maps are refused. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -74,8 +74,8 @@ static void build_settings(fr_builder *b, const json_t *of) {
     }
 }
 
-/* Writes the file of a case and opens its tokenizer. element: the type of the elements in its map of characters
- * (precompiled_charsmap). */
+/* Writes the file of a case and opens its tokenizer. `element` is the type of the elements in the file's map of
+ * characters (precompiled_charsmap). */
 static fr_status open_case(const json_t *of, fr_gguf_type element, fr_tokenizer **tokenizer) {
     static const char *const lists[] = {"scores", "charsmap", "merges"};
     size_t keys = 4 + json_object_size(json_object_get(of, "flags")) + json_object_size(json_object_get(of, "ids"));
@@ -121,7 +121,7 @@ START_TEST(ids) {
 }
 END_TEST
 
-/* Tokens have the names and texts of the published tokenizer, even if the file spells them differently. */
+/* Tokens must have the names and texts of the published tokenizer, even if the file writes them in another way. */
 START_TEST(printed) {
     static const struct {
         size_t of;
@@ -152,8 +152,8 @@ START_TEST(printed) {
 }
 END_TEST
 
-/* Some vocabularies have several tokens without a text, which must get different names. Some have integers as
- * scores. */
+/* Some vocabularies have several tokens without a text, which must get different names. In some vocabularies the scores
+ * are integers. */
 START_TEST(empty_tokens) {
     json_t *of = json_deep_copy(json_array_get(cases, 0)), *tokens = json_object_get(of, "tokens");
     json_t *types = json_object_get(of, "types");
@@ -206,7 +206,7 @@ END_TEST
 
 static const struct {
     size_t of;
-    const char *key, *value; /* value: JSON; NULL: the file doesn't have the key */
+    const char *key, *value; /* value: JSON, or NULL if the file lacks the key */
     const char *part;
 } lies[] = {
     {0, "scores", NULL, "key tokenizer.ggml.scores is missing"},

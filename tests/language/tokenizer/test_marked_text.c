@@ -1,9 +1,8 @@
-/* Tests texts of which only a part is trusted. Control tokens are found only in trusted bytes. Foreign bytes can
- * neither make such a token nor hide or move one.
+/* Tests texts of which only a part is trusted. The tokenizer must find control tokens only in trusted bytes. Bytes that
+ * are not trusted must not make a control token, and must not hide or move one.
  *
- * The expected ids for small tokenizers were worked out by hand. The expected ids for published tokenizers are those
- * that Hugging Face's tokenizers give for each trusted run by itself (test_tokenizer.c compares fr_tokenize with
- * them). */
+ * The expected ids for small tokenizers were worked out by hand. For published tokenizers, the expected ids are those
+ * that Hugging Face's tokenizers give for each trusted run alone; test_tokenizer.c compares fr_tokenize with them. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 
 /* ----------------------------------------------------------------------------------------------------- marked texts */
 
-/* Encloses a trusted text in two marks; read_marks removes them. */
+/* Puts two marks around a trusted text. read_marks removes them. */
 #define T(text) "\1" text "\2"
 
 typedef struct sample {
@@ -28,7 +27,7 @@ typedef struct sample {
     fr_marked_text marked;
 } sample;
 
-/* Appends a part to a sample. A trusted part becomes a span of its own, even directly after another trusted part. */
+/* Appends a part to a sample. A trusted part becomes a separate span, even directly after another trusted part. */
 static void add_part(sample *s, const char *text, size_t length, bool trusted) {
     fr_marked_text *marked = &s->marked;
     ck_assert_uint_le(marked->length + length, sizeof s->text);
@@ -66,7 +65,7 @@ static void check_same(const int32_t *ids, size_t count, const int32_t *expected
 
 /* ---------------------------------------------------------------------------------------------------- cases by hand */
 
-/* A tokenizer with one token for each character and a case's additions. */
+/* A tokenizer with one token for each character. The placeholders take the additions of a case. */
 static const char small[] = "{\"added_tokens\":[%s],\"normalizer\":%s,\"decoder\":{\"type\":\"Fuse\"},\"model\":{"
                             "\"type\":\"BPE\",\"vocab\":{\"<\":0,\">\":1,\"a\":2,\"b\":3,\"x\":4,\"y\":5,\"_\":6,"
                             "\" \":7%s},\"merges\":[%s]%s}}";
@@ -81,21 +80,21 @@ typedef struct small_tokenizer {
 } small_tokenizer;
 
 static const small_tokenizer
-    /* One control token is the beginning of another. */
+    /* One control token is the beginning of another one. */
     nested = {CONTROL(20, "<a>") "," CONTROL(21, "<a><b>") "," CONTROL(22, "<b>"), "null", "", "", ""},
-    /* Some added tokens are not control tokens, and overlap with one. */
+    /* Some added tokens are not control tokens and overlap with a control token. */
     plain = {CONTROL(20, "<a>") "," PLAIN(21, "x<a") "," PLAIN(22, "xy") "," PLAIN(23, "x<"), "null", "", "", ""},
     word = {ADDED(20, "<a>", "\"special\":true,\"single_word\":true"), "null", "", "", ""},
     left = {ADDED(20, "<a>", "\"special\":true,\"lstrip\":true"), "null", "", "", ""},
     right = {ADDED(20, "<a>", "\"special\":true,\"rstrip\":true"), "null", "", "", ""},
-    /* Merges make a control token, and merge it with more. */
+    /* Merges make a control token, and then merge it with more text. */
     merged = {CONTROL(21, "<a>"), "null", ",\"<a\":20,\"<a>\":21,\"<a>b\":22", "\"< a\",\"<a >\",\"<a> b\"", ""},
     whole = {CONTROL(20, "<a>"), "null", ",\"<a>\":20", "", ",\"ignore_merges\":true"},
-    /* A single character is a control token. Other tokens may stand for this character instead. */
+    /* A single character is a control token. If it is not trusted, other tokens may represent this character. */
     letter = {CONTROL(3, "b"), "null", ",\"<0x62>\":20", "", ",\"byte_fallback\":true"},
     letter_unknown = {CONTROL(3, "b"), "null", ",\"?\":20", "", ",\"unk_token\":\"?\""},
     letter_only = {CONTROL(3, "b"), "null", "", "", ""},
-    /* The tokenizer looks for these control tokens in the normalized text. */
+    /* The tokenizer looks for these control tokens after it has normalized the text. */
     replaced = {BEHIND(20, "<a>"), "{\"type\":\"Replace\",\"pattern\":{\"String\":\"y\"},\"content\":\"a\"}", "", "",
                 ""},
     joined = {BEHIND(20, "<a>"), "{\"type\":\"Replace\",\"pattern\":{\"String\":\"xy\"},\"content\":\"a\"}", "", "",
@@ -121,7 +120,7 @@ static const struct {
     {&nested, T("<a>") "<a>" T("<a>"), "|<a>|<|a|>|<a>"},
     {&nested, "x" T("<b>") "y", "|x|<b>|y"},
     {&nested, T(""), ""},
-    {&plain, T("x<a>"), "|x<a|>"}, /* the token that begins first is taken, as in any text */
+    {&plain, T("x<a>"), "|x<a|>"}, /* the token that begins first is taken */
     {&plain, "x<a>", "|x<a|>"},
     {&plain, "x" T("<a>"), "|x|<a>"},
     {&plain, "x<" T("<a>"), "|x<|<a>"},
@@ -194,7 +193,7 @@ START_TEST(followed_by_hand) {
 }
 END_TEST
 
-/* With parse_special all of a text is trusted; without, none of it is. */
+/* With parse_special the whole text is trusted. Without it, no part of the text is trusted. */
 START_TEST(parse_special) {
     static sample s;
     for (size_t i = 0; i < COUNT_OF(by_hand); i++) {
@@ -233,7 +232,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- published tokenizers */
 
-/* The first EXACT tokenizers don't change a text before they split it. The last two do. */
+/* The first EXACT tokenizers leave a text unchanged before they split it. The last two change it. */
 static const char *const published[] = {"glm4", "deepseek3", "llama3", "qwen35", "gemma"};
 enum { EXACT = 3 };
 
@@ -241,7 +240,7 @@ typedef struct subject {
     fr_tokenizer *tokenizer;
     json_t *json;
     const json_t *added;
-    bool control[1 << 12]; /* for each id: tokenizer.json calls the token special */
+    bool control[1 << 12]; /* true for each id that is special in tokenizer.json */
 } subject;
 
 static void open_subject(subject *s, const char *name) {
@@ -317,7 +316,7 @@ static void make_random(const subject *s, sample *text, sample *harmless) {
     }
 }
 
-/* Tokenizes each run of trusted bytes by itself. Writes the control tokens to `control` and returns their number. */
+/* Tokenizes each run of trusted bytes alone. Writes the control tokens to `control`. Returns their number. */
 static size_t run_by_run(const subject *s, const fr_marked_text *text, int32_t *control) {
     size_t found = 0;
     for (size_t i = 0, count; i < text->trusted_count;) {
@@ -376,8 +375,8 @@ START_TEST(all_bytes_are_there) {
 }
 END_TEST
 
-/* If all of a text is trusted, it must have the ids of the reference cases, even if the text is divided into several
- * spans. */
+/* If a whole text is trusted, it must have the ids of the reference cases. This must also hold if the text is divided
+ * into several spans. */
 START_TEST(trusted_whole) {
     char path[96];
     static subject s;
@@ -402,8 +401,8 @@ START_TEST(trusted_whole) {
 }
 END_TEST
 
-/* In a GGUF file the vocabulary also has the control tokens (such as GLM's "/nothink"), and pieces of text are looked
- * up in it. A piece of foreign text must still not become a control token. */
+/* In a GGUF file the vocabulary also contains the control tokens (such as GLM's "/nothink"). Pieces of text are looked
+ * up in this vocabulary. A piece of text that is not trusted must still not become a control token. */
 START_TEST(gguf_vocabulary) {
     static const struct {
         const char *file, *folder, *text;
@@ -433,7 +432,7 @@ START_TEST(gguf_vocabulary) {
 }
 END_TEST
 
-/* If every byte of a text is its own span, the time must still grow only in proportion to the text's length. */
+/* If every byte of a text is a separate span, the time must still grow only in proportion to the length of the text. */
 START_TEST(many_spans) {
     size_t length = 1 << 21, count;
     char *text = malloc(length);

@@ -1,6 +1,6 @@
 /* Tests tokenizers of GGUF files that choose merges by scores. The ids must be those of Hugging Face's tokenizers with
- * the merges that follow from the scores (tests/data/tokenizers/make_scores.py). Also tests equal scores, keys that
- * such files leave out, and wrong lists. */
+ * the merges that the scores imply (tests/data/tokenizers/make_scores.py). Also tests equal scores, files that lack
+ * some keys, and wrong lists. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,11 +31,11 @@ static void tear_down(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* The ways in which a test's file differs from the usual file with the cases' tokens. */
+/* How a test's file differs from the usual file with the cases' tokens. */
 typedef struct made_file {
-    const bool *space_prefix; /* NULL: the file doesn't have the key */
-    const float *score;       /* one score for all tokens; NULL: the cases' own scores */
-    size_t scores;            /* a wrong number of scores; 0: one for each token */
+    const bool *space_prefix; /* NULL: the file lacks the key */
+    const float *score;       /* one score for all tokens, or NULL for the cases' own scores */
+    size_t scores;            /* a wrong number of scores, or 0 for one score per token */
     bool no_scores;
     const char *architecture; /* NULL: Llama's */
 } made_file;
@@ -115,8 +115,8 @@ static bool has_ids(const fr_tokenizer *tokenizer, const json_t *pair) {
     return same;
 }
 
-/* Phi-3's special tokens also take the blanks after them, although its files don't say so. Other models' tokens
- * don't. */
+/* Phi-3's special tokens also include the white space after them, although Phi-3's files do not say this. Other models'
+ * special tokens do not. */
 START_TEST(blanks_behind_tokens) {
     const json_t *pairs = json_object_get(cases, "stripping");
     fr_tokenizer *phi = open_good(&(made_file){.architecture = "phi3"}), *llama = open_good(&(made_file){0});
@@ -138,18 +138,19 @@ static void check_printed(const fr_tokenizer *tokenizer, const char *text) {
     fr_free(ids);
 }
 
-/* The tokenizer puts a space before a text. Printing must remove it again and keep the text's own spaces. */
+/* The tokenizer puts a space before a text. When the ids are printed, this space must be removed, and the text's own
+ * spaces must be kept. */
 START_TEST(printed_texts) {
     static const char *const texts[] = {"Hello world", " a", "  b c", "\u2603 \u00e9\u4e00", "it's 12345", ""};
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[_i].space_prefix});
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) /* with a prefix, "  b c" is left out, because "  " is
-                                                               * itself a token and found before all else */
+    /* with a prefix, " b c" is left out, because " " is itself a token, which is found first */
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (_i == 0 || texts[i][1] != ' ') check_printed(tokenizer, texts[i]);
     fr_tokenizer_close(tokenizer);
 }
 END_TEST
 
-/* The text is not UTF-8, so no reference gives its ids. Printing the ids must give the same bytes. */
+/* This text is not UTF-8, so no reference has its ids. If the ids are printed, the result must have the same bytes. */
 START_TEST(bytes_that_are_no_text) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     check_printed(tokenizer, "\xff\x80z\xe2\x98");
@@ -157,8 +158,8 @@ START_TEST(bytes_that_are_no_text) {
 }
 END_TEST
 
-/* If several pairs have equal scores, the leftmost is merged. The expected ids were worked out by hand: "///" becomes
- * "//" and "/", because "//" is a token and "///" is not. */
+/* If several pairs have equal scores, the leftmost pair is merged. The expected ids were worked out by hand: "///"
+ * becomes "//" and "/", because only "//" is a token. */
 START_TEST(equal_scores) {
     static const char text[] = "x///y";
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix, .score = &(float){0}});
@@ -180,8 +181,8 @@ START_TEST(equal_scores) {
 }
 END_TEST
 
-/* Files of early converters have no keys for the ids of the unknown token, bos and eos. These ids are then 0, 1 and 2,
- * and bos is put before texts. */
+/* Files of early converters lack the keys for the ids of the unknown token, bos and eos. In this case the ids are 0, 1
+ * and 2, and bos is put before texts. */
 START_TEST(ids_that_files_leave_out) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     fr_checkpoint files;

@@ -1,5 +1,5 @@
-/* Tests tokenizers: ids and texts must be those of Hugging Face's tokenizers. Texts may have any bytes. Wrong files
- * are refused.
+/* Tests tokenizers. The ids and texts must be those of Hugging Face's tokenizers. A text may have any bytes. Wrong
+ * files are refused.
  *
  * The expected values are in tests/data/tokenizers, where make_cases.py makes them. */
 /* suite: hostile native */
@@ -21,7 +21,7 @@ static fr_tokenizer *open_gemma(void) {
     return tokenizer;
 }
 
-/* A xorshift generator, which gives the same numbers on any machine. */
+/* The state of a xorshift generator. It gives the same numbers on any machine. */
 static uint64_t random_state = 88172645463325252u;
 
 static uint64_t next_random(uint64_t limit) {
@@ -61,7 +61,7 @@ START_TEST(byte_level_cases) {
 }
 END_TEST
 
-/* Each of these small tokenizers differs from the others in one setting. */
+/* Small tokenizers. Each differs from all others in one setting. */
 START_TEST(variants) {
     json_t *root = fr_load_json(TOKENIZERS "variants.json"), *variant;
     size_t i;
@@ -76,7 +76,8 @@ START_TEST(variants) {
 }
 END_TEST
 
-/* Prints ids as Hugging Face does: if a run of byte tokens is not UTF-8, each of its bytes becomes U+FFFD. */
+/* Prints ids as Hugging Face's tokenizers do. If a run of byte tokens is not UTF-8, each of its bytes becomes
+ * U+FFFD. */
 static void print_as_reference(const fr_tokenizer *tokenizer, const bool *is_byte, const int32_t *ids, size_t count,
                                char *out) {
     for (size_t begin = 0, end; begin < count; begin = end) {
@@ -145,7 +146,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- any bytes */
 
-/* A byte that is not part of valid UTF-8 becomes its byte token. Valid characters next to it must still be
+/* A byte that is not part of valid UTF-8 becomes its byte token. Valid characters next to such a byte must still be
  * recognized. */
 START_TEST(invalid_utf8) {
     static const struct {
@@ -202,8 +203,8 @@ START_TEST(random_bytes_round_trip) {
 }
 END_TEST
 
-/* The decoder gives the bytes of a character together, when the last one has come. Bytes that can't become a character
- * are given at once. */
+/* The decoder outputs all bytes of a character when the last one has come. Bytes that can't become a character are
+ * output at once. */
 START_TEST(decoder_holds_back) {
     static const struct {
         const char *token, *text;
@@ -388,8 +389,8 @@ START_TEST(lying_files) {
 }
 END_TEST
 
-/* Token 7 takes the white space after it, and token 4, a line break, would take the space before it. The line break
- * after token 7 belongs to token 7. tokenizers 0.23.3 gives 1, 7, 2. */
+/* Token 7 includes the white space after it. Token 4 is a line break and includes the space before it. A line break
+ * after token 7 becomes a part of token 7, so it is not token 4 as well. tokenizers 0.23.3 gives the ids 1, 7, 2. */
 START_TEST(white_space_taken_once) {
     char *text =
         edited("{\"id\":7,\"content\":\"<x>\",", "{\"id\":4,\"content\":\"\\n\",\"lstrip\":true,\"normalized\":false},"
@@ -408,7 +409,7 @@ START_TEST(white_space_taken_once) {
 }
 END_TEST
 
-/* These files don't name their model's type, which follows from the other members. The expected ids are those that
+/* These files lack the type of their model, so the type is inferred from other members. The expected ids are those that
  * Tokenizer.from_str of tokenizers 0.23 gives for the same file and text. */
 START_TEST(models_without_a_type) {
 #define WORDS "\"vocab\":{\"[U]\":0,\"a\":1,\"b\":2,\"ab\":3,\"##b\":4,\"[X]\":5}"
@@ -458,7 +459,7 @@ END_TEST
 
 START_TEST(config_file) {
     static const struct {
-        const char *config, *begin; /* begin NULL: the config is refused */
+        const char *config, *begin; /* if begin is NULL, the config is refused */
         size_t adds;
     } cases[] = {
         {"{\"bos_token\":\"<s>\",\"add_bos_token\":false,\"model_max_length\":1000000000000000019884624838656}", "<s>",
@@ -499,8 +500,8 @@ START_TEST(config_file) {
 }
 END_TEST
 
-/* Opens DeepSeek-V3's tokenizer. If `published` is false, it is the reference's, which adds bos. If it is true, it is
- * the published one, whose post-processor adds nothing. */
+/* Opens DeepSeek-V3's tokenizer. If `published` is true, it is the published one, whose post-processor adds nothing.
+ * Otherwise it is the reference's tokenizer, which adds bos. */
 static fr_tokenizer *open_deepseek(bool published, json_t *config) {
     json_t *root = fr_load_json(TOKENIZERS "deepseek3/tokenizer.json");
     if (published)
@@ -538,7 +539,8 @@ static const struct {
     {false, "{\"bos_token\":\"" BOS "\"}", true},
 };
 
-/* If bos is added, the ids are the reference's, which begin with one bos. Otherwise an empty text has no ids. */
+/* If the tokenizer adds bos, the ids must be the reference's, which begin with one bos. Otherwise an empty text must
+ * have no ids. */
 START_TEST(begin_that_the_config_adds) {
     fr_tokenizer *tokenizer = open_deepseek(begins[_i].published, json_loads(begins[_i].config, 0, NULL));
     if (begins[_i].adds) {
@@ -556,7 +558,7 @@ START_TEST(begin_that_the_config_adds) {
 }
 END_TEST
 
-/* The chat template writes bos, so it must not be added once more. */
+/* The chat template writes bos, so the tokenizer must not add another one. */
 START_TEST(one_begin_of_a_chat) {
     size_t length, count, times = 0;
     char *template = fr_load_text(TOKENIZERS "deepseek3/chat_template.jinja", &length);
@@ -587,7 +589,7 @@ START_TEST(missing_files) {
 }
 END_TEST
 
-/* A file that is nested much deeper than any real one must give an error line, and not overflow the stack. */
+/* A file that is nested much more deeply than any real file must give an error line. It must not overflow the stack. */
 START_TEST(deep_json) {
     size_t depth = 1 << 20;
     char *text = malloc(depth + 1);
@@ -600,7 +602,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- slow patterns */
 
-/* A matcher without limits would take exponential or quadratic time for each of these patterns. */
+/* For each of these patterns, a matcher without limits would take exponential or quadratic time. */
 START_TEST(hostile_patterns) {
     static const char *const patterns[] = {"(a+)+[bc]",
                                            "(a|a)*[^a]",
@@ -637,7 +639,7 @@ START_TEST(hostile_patterns) {
 }
 END_TEST
 
-/* Six rules of a normalizer or decoder each make the text twenty times as long, and the last rule makes it short
+/* Each of six rules of a normalizer or decoder makes the text twenty times as long, and the last rule makes it short
  * again. The text must be refused before it becomes too long. */
 START_TEST(rules_that_grow) {
     static const char grow[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
@@ -665,7 +667,8 @@ START_TEST(rules_that_grow) {
 }
 END_TEST
 
-/* A published tokenizer's pattern must not reach the matcher's limit, even on the texts for which it takes longest. */
+/* The pattern of a published tokenizer must not reach the matcher's limit, even with the texts that take the longest
+ * time. */
 START_TEST(real_pattern) {
     char *text = edited("\"pre_tokenizer\":null",
                         "\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":"
@@ -691,7 +694,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- mutations */
 
-/* Checks that a damaged file is refused with a line, or can be used. */
+/* Checks that a damaged file is either refused with a line, or opened and usable. */
 static void check_damaged(const char *text, size_t length) {
     fr_tokenizer *tokenizer;
     fr_status status = fr_open_text(text, length, NULL, &tokenizer);

@@ -1,8 +1,9 @@
-/* Tests tokenizers of real size: a generated one with 262,144 tokens and 514,000 merges, and texts of ten million
+/* Tests tokenizers of real size: a generated tokenizer with 262,144 tokens and 514,000 merges, and texts of ten million
  * bytes.
  *
- * The times are this process's processor time, so other programs on the machine don't matter. The limits are for -O2.
- * With a sanitizer, or with the emulator that FORERUN_EMULATOR names, texts are shorter and times are not checked. */
+ * The times are this process's processor time, so other programs on the machine don't matter. The limits are for builds
+ * with -O2. With a sanitizer, or with the emulator that FORERUN_EMULATOR names, texts are shorter and times are not
+ * checked. */
 /* suite: speed */
 #include <check.h>
 #include <stdio.h>
@@ -40,8 +41,8 @@ static double processor_seconds(void) {
 
 /* ---------------------------------------------------------------------------------------------------- the generator */
 
-/* The functions below make the same tokenizer as large() in tests/data/tokenizers/make_cases.py. It has the layout of
- * published files: one member per line, and each merge as an array over four lines. */
+/* The functions below make the same tokenizer as large() in tests/data/tokenizers/make_cases.py. Its layout is that of
+ * published files: one member per line, and each merge as an array on four lines. */
 #define TOKENS    262144
 #define MERGES    514000
 #define SYLLABLES 64
@@ -64,7 +65,7 @@ static void put_token(token_writer *writer, const char *a, const char *b, const 
     writer->tokens++;
 }
 
-/* Writes a merge of two tokens. Each token is given as two halves. */
+/* Writes a merge of two tokens. Each token is given in two halves. */
 static void put_merge(token_writer *writer, const char *left_a, const char *left_b, const char *right_a,
                       const char *right_b) {
     if (writer->merges == MERGES) return;
@@ -164,7 +165,8 @@ static void write_gguf(const char *folder, const char *path) {
 
 /* ------------------------------------------------------------------------------------------------------------ tests */
 
-/* The same tokenizer is opened from the folder and from a GGUF file. Opening must be fast, and the ids right. */
+/* The same tokenizer is opened from the folder and from a GGUF file. Opening must be fast, and the ids must be
+ * right. */
 START_TEST(real_size) {
     fr_test_folder folder;
     generate(&folder);
@@ -193,13 +195,13 @@ START_TEST(real_size) {
 }
 END_TEST
 
-/* Gemma's tokenizer makes one word of the whole text, ten million bytes, so merging can't be done in shorter
+/* For Gemma's tokenizer the whole text is one word of ten million bytes. So the tokenizer can't merge in shorter
  * pieces. */
 START_TEST(long_texts) {
     static const char *const fills[] = {"a", " ", "the quick brown fox ", "\xFF", "\n", "\xE6\x97\xA5"};
     const char *fill = fills[_i];
     size_t length = is_timed() ? 10000000 : 200000, count, printed_length;
-    length -= length % strlen(fill); /* ends with a whole character, because a part of one would become byte tokens */
+    length -= length % strlen(fill); /* ends with a whole character, since a part of one would become byte tokens */
     fr_tokenizer *tokenizer;
     ck_assert_int_eq(fr_tokenizer_open(TOKENIZERS "gemma", NULL, &tokenizer), FR_OK);
     char *text = malloc(length), *printed;
@@ -220,7 +222,7 @@ START_TEST(long_texts) {
 }
 END_TEST
 
-/* These tokenizers have different kinds of models and rules. The texts are those that take them longest. */
+/* These tokenizers have different kinds of models and rules. The texts are those that take the longest time. */
 START_TEST(long_texts_of_styles) {
     static const char *const styles[] = {"t5", "albert", "bert-uncased", "clip", "falcon", "byte-normalizer"};
     static const char *const fills[] = {"a", " ", "!a", "\xCC\x81", "9"};

@@ -1,9 +1,9 @@
-/* Tests tokenizers of all published styles. Ids, and texts printed at once or token by token, must be those of Hugging
- * Face's tokenizers. Also tests which texts regular expressions match, which must be as in Oniguruma, and which
- * expressions are refused.
+/* Tests tokenizers of all published styles. The ids must be those of Hugging Face's tokenizers, and so must the texts
+ * that are printed at once or token by token. Also tests regular expressions: they must match the same texts as in
+ * Oniguruma, and some are refused.
  *
  * tests/data/tokenizers/styles has the tokenizers and the results of Hugging Face's package.
- * tests/references/tokenizer_styles.py makes it, and makes more comparisons. */
+ * tests/references/tokenizer_styles.py makes this folder and makes more comparisons. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void check_ids(const fr_tokenizer *tokenizer, const char *name, const jso
     free(wanted_ids);
 }
 
-/* Decodes ids one by one and returns their text. *length becomes its length. */
+/* Decodes ids one by one and returns their text. Sets *length to the text's length. */
 static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, bool special, size_t *length) {
     fr_decoder *decoder;
     const char *text;
@@ -68,9 +68,9 @@ static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
     return whole;
 }
 
-/* Checks decoders that continue a text. One decoder gets the first ids, and a second decoder continues with the
- * others. The texts of the two decoders must together be the whole text. The text is divided after each of its first
- * ids at which the first decoder holds nothing back. */
+/* Checks decoders that continue a text. One decoder gets the first ids, and a second decoder gets the rest. The two
+ * texts together must be the whole text. This is tried for every division of the text among its first ids, except where
+ * the first decoder holds bytes back. */
 static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, const char *whole,
                             size_t length) {
     fr_decoder *first, *next;
@@ -97,8 +97,8 @@ static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, s
     fr_decoder_free(first);
 }
 
-/* The first GPT of OpenAI prints the blank after a word only when the next token comes. A cut there would lose the
- * blank, so such cuts are not tested. */
+/* OpenAI's first GPT prints the space after a word only when the next token comes. If the text were divided there, the
+ * space would be lost. So such divisions are not tested. */
 static bool prints_blanks_late(const char *name) {
     return strcmp(name, "openai-gpt") == 0;
 }
@@ -149,8 +149,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------- expressions */
 
-/* Makes a tokenizer with a normalizer that replaces each match of a pattern with "|". Its tokens are single bytes, so
- * the ids show the normalized text. */
+/* Makes a tokenizer whose normalizer replaces each match of a pattern by "|". Its tokens are single bytes, so the ids
+ * show the normalized text. */
 static json_t *replacing(const json_t *pattern) {
     json_t *vocabulary = json_object();
     for (int byte = 0; byte < 256; byte++) {
@@ -192,8 +192,8 @@ START_TEST(expressions) {
 }
 END_TEST
 
-/* An expression that PCRE2 would read differently, or that takes it too long, must be refused with a line that
- * contains it. */
+/* If PCRE2 would read an expression differently, or would take too long for it, the expression must be refused with a
+ * line that contains it. */
 START_TEST(refused_expressions) {
     json_t *root = fr_load_json(TOKENIZERS "patterns.json"), *item;
     size_t i;
