@@ -119,7 +119,7 @@ static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *targ
 
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
     if (!fr_draft_head_trims(what)) return FR_OK;
-    /* In these types rows share scales, so single rows can't be taken */
+    /* In these types, rows share scales, so single rows can't be taken. */
     if (whole->type == FR_F8_E4M3 || whole->type == FR_STORED)
         return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is %s, which can only be whole", what,
                        whole->type == FR_STORED ? "quantized as its folder has it" : "of FP8");

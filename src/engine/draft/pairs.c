@@ -234,7 +234,7 @@ static size_t take_drafts(workspace *w, size_t count) {
 static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;
-    /* The last pair runs again, because its output is needed */
+    /* The last pair runs again, because its output is needed. */
     if (c->cache.kv.length >= end) fr_drafter_cache_advance(&c->cache, end - 1);
     if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;

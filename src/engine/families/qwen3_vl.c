@@ -1,8 +1,8 @@
-/* Qwen3-VL, dense and mixtures: config.json of Qwen3VLForConditionalGeneration and
- * Qwen3VLMoeForConditionalGeneration, GGUF "qwen3vl" and "qwen3vlmoe". Source: transformers 5.24, models qwen3_vl and
- * qwen3_vl_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen3vl.py. The text model is Qwen3's, with rotary
- * positions along three axes that alternate. The first layers add a row to their output at a picture's tokens
- * (deepstack); the vision tower makes these rows. Published mixtures store the experts' matrices as columns. */
+/* Qwen3-VL, dense and mixtures: config.json of Qwen3VLForConditionalGeneration and Qwen3VLMoeForConditionalGeneration,
+ * GGUF "qwen3vl" and "qwen3vlmoe". Source: transformers 5.24, models qwen3_vl and qwen3_vl_moe; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/qwen3vl.py. The text model is Qwen3's, with rotary positions along three
+ * axes that alternate. At a picture's tokens, the first layers add a row to their output (deepstack); the vision tower
+ * makes these rows. Published mixtures store the experts' matrices transposed. */
 #include <string.h>
 
 #include "base/error.h"
@@ -38,8 +38,8 @@ static const fr_model_spec defaults_of_mixtures = {
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-/* Counts the text model's layers that add a row of the picture to their output. config.json lists the tower's layers
- * from which these rows are made. */
+/* Counts the text model's layers that add a row of the picture to their output. config.json lists the layers of the
+ * vision tower from which these rows are made. */
 static fr_status read_deepstack(const fr_source *source, fr_model_spec *s) {
     const json_t *layers, *vision = json_object_get(source->root, "vision_config");
     layers = json_object_get(vision, "deepstack_visual_indexes");
@@ -74,7 +74,7 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
-/* Returns true if the tensor of the first layer's experts has these two dimensions after the number of experts. */
+/* Returns true if a tensor of the first layer's experts has the dimensions [number of experts, rows, cols]. */
 static bool has_shape(const fr_source *source, const char *name, size_t rows, size_t cols) {
     static const char *const prefixes[] = {"model.language_model.", "model."};
     char full[128];
@@ -86,9 +86,9 @@ static bool has_shape(const fr_source *source, const char *name, size_t rows, si
     return false;
 }
 
-/* Returns true if the files store stacks of experts as columns. Published files do; transformers since version 5 saves
- * rows. Both stacks are looked at, because a square stack has the same shape in both forms, and at most one of the two
- * is square. */
+/* Returns true if the files store stacked matrices of experts transposed. Published files do; transformers since
+ * version 5 does not. Two tensors are checked, because a square matrix has the same shape in both forms, and at most
+ * one of the two tensors is square. */
 static bool stores_columns(const fr_source *source, const fr_model_spec *s) {
     size_t width = s->layer.experts.width, hidden = s->trunk.hidden;
     return source->weights && !source->gguf && has_shape(source, "gate_up_proj", hidden, 2 * width) &&
@@ -102,8 +102,8 @@ static fr_status shape_of_mixtures(const fr_source *source, fr_model_spec *s) {
     return fr_mixture_sparse_layers(source, s);
 }
 
-/* Names for folders whose stacks are columns. The GGUF names are those under which `quantize` writes these tensors, as
- * rows; a GGUF file never has columns. */
+/* Names for folders whose stacked matrices are transposed. GGUF files never have them transposed. The GGUF names are
+ * those under which `forerun quantize` writes these tensors, after transposing them. */
 static const fr_tensor_name turned[] = {
     FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
              .needs = FR_IF_EXPERTS | FR_IF_TURNED, .layout = FR_LAYOUT_HALVES),

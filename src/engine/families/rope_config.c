@@ -1,7 +1,7 @@
 /* Reads and writes rotary positions in configurations: see rope_config.h.
  *
  * Sources. For keys of config.json: transformers 5.17, modeling_rope_utils.py. For keys of GGUF:
- * github.com/ggml-org/llama.cpp, conversion/base.py, src/llama-context.cpp and, for missing keys,
+ * github.com/ggml-org/llama.cpp, conversion/base.py and src/llama-context.cpp. For the meaning of missing keys:
  * src/llama-model.cpp. */
 #include "src/engine/families/rope_config.h"
 
@@ -32,12 +32,12 @@ fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t
 static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     FR_TRY(fr_json_real(scaling, "low_freq_factor", 1e-3, 1e6, NAN, where, &rope->low_factor));
     FR_TRY(fr_json_real(scaling, "high_freq_factor", 1e-3, 1e6, NAN, where, &rope->high_factor));
-    if (rope->low_factor <= rope->high_factor) return FR_OK; /* Llama 4 has two equal factors */
+    if (rope->low_factor <= rope->high_factor) return FR_OK; /* the two factors are equal in Llama 4 */
     return fr_fail(FR_INPUT, "%s: low_freq_factor %g is above high_freq_factor %g", where, rope->low_factor,
                    rope->high_factor);
 }
 
-/* The kinds of scaling, with their names in config.json and in GGUF. NULL: GGUF has no name for the kind. */
+/* The kinds of scaling, with their names in config.json and in GGUF. The GGUF name is NULL if there is none. */
 static const struct {
     const char *config, *gguf;
     fr_rope_kind kind;
@@ -47,8 +47,10 @@ static const struct {
              {"yarn", "yarn", FR_ROPE_YARN},
              {"deepseek_yarn", NULL, FR_ROPE_YARN}, /* Sarvam 105B's word for YaRN */
              {"longrope", "longrope", FR_ROPE_LONGROPE},
-             {"mrope", NULL, FR_ROPE_DEFAULT},    /* Qwen2.5-VL's word for positions along axes, which are not scaled */
-             {"dynamic", NULL, FR_ROPE_DEFAULT}}; /* scales only texts beyond the context limit, which are refused */
+             {"mrope", NULL, FR_ROPE_DEFAULT},    /* Qwen2.5-VL's word for positions along several axes without
+                                                   * scaling */
+             {"dynamic", NULL, FR_ROPE_DEFAULT}}; /* this kind changes only texts beyond the context limit, which are
+                                                   * refused */
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static const char *config_word(size_t index) {
@@ -61,8 +63,8 @@ static const char *gguf_word(size_t index) {
     return NULL;
 }
 
-/* Reads YaRN's keys. attention_factor is the magnitude of cosines and sines. Without that key, the magnitude follows
- * from mscale and mscale_all_dim if both are given, otherwise from the factor. */
+/* Reads YaRN's keys. attention_factor is the factor of cosines and sines. If this key is missing, the factor is
+ * computed from mscale and mscale_all_dim if the file has both of them, and otherwise from the scaling's factor. */
 static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     double mscale, all = rope->mscale_all_dim, amplitude;
     bool truncates;
@@ -93,8 +95,8 @@ static fr_status read_divisors_of(const json_t *scaling, const char *key, const 
     return FR_OK;
 }
 
-/* Reads the rest of LongRoPE's keys. rope->original_context, the longest text that does not count as long, must have
- * been read before. most: the model's largest context. */
+/* Reads the rest of LongRoPE's keys. rope->original_context must have been read before; longer texts use the long
+ * divisors. most: the model's largest context. */
 static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, double most, const char *where) {
     double amplitude;
     FR_TRY(read_divisors_of(scaling, "short_factor", where, rope->longrope[FR_ROPE_NEAR]));
@@ -106,8 +108,8 @@ static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, do
     return FR_OK;
 }
 
-/* Refuses mscale_all_dim beside the kind "dynamic". In transformers, DeepSeek's layers then multiply scores by a
- * factor, which is not built here. */
+/* Refuses mscale_all_dim together with the kind "dynamic". In transformers, DeepSeek's layers then multiply scores by a
+ * factor, which is not supported. */
 static fr_status check_dynamic(const json_t *scaling, const char *where) {
     double factor, all;
     FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, 1, where, &factor));
@@ -138,8 +140,8 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
     return rope->kind == FR_ROPE_YARN ? read_yarn(scaling, rope, where) : read_llama3(scaling, rope, where);
 }
 
-/* Refuses a partial_rotary_factor of null in a family that rotates a part of a head by default: transformers 5.24 then
- * rotates whole heads in most of these families, and the default's part in others. */
+/* Refuses a partial_rotary_factor of null in a family that rotates only a part of a head by default. For null,
+ * transformers 5.24 rotates whole heads in most of these families, and the family's default part in others. */
 static fr_status check_part(const json_t *text, const json_t *parameters, const char *where, double usual) {
     static const char key[] = "partial_rotary_factor";
     bool told = json_is_number(json_object_get(parameters, key));
@@ -167,21 +169,22 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
     FR_TRY(read_scaling(parameters, rope, inside));
     FR_TRY(fr_json_real(text, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
-                        &rope->original_context)); /* this key overrides the key of the same name in `parameters` */
+                        &rope->original_context)); /* this key has precedence over the key of the same name in
+                                                    * `parameters` */
     return rope->kind == FR_ROPE_LONGROPE ? complete_longrope(parameters, rope, (double)trained, inside) : FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the factor, for which older files have another key. */
+/* Reads the factor, which has another key in older files. */
 static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double fallback) {
     static const char newer[] = ".rope.scaling.factor", older[] = ".rope.scale_linear";
     bool is_older = !fr_gguf_find(gguf, newer) && fr_gguf_find(gguf, older);
     return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, fallback, &rope->factor);
 }
 
-/* Reads YaRN's keys. There are two keys for the magnitude of cosines and sines; yarn_attn_factor is the whole
- * magnitude. The converter writes it for config.json's attention_factor, though llama.cpp doesn't read it. */
+/* Reads YaRN's keys. There are two keys for the factor of cosines and sines. yarn_attn_factor is the complete factor.
+ * The converter writes it for config.json's attention_factor, although llama.cpp doesn't read it. */
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;
@@ -219,7 +222,7 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
                    (int)(type.length < 40 ? type.length : 40), type.bytes, fr_list_words(gguf_word).text);
 }
 
-/* Writes LongRoPE's keys, but not its divisors, which are written as tensors (fr_outputs_add_rope_factors). */
+/* Writes LongRoPE's keys. The divisors are not written here, because they are tensors (fr_outputs_add_rope_factors). */
 static fr_status put_longrope(const fr_rope_spec *rope, fr_gguf_writer *w) {
     fr_gguf_put_string(w, ".rope.scaling.type", "longrope");
     fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->original_context);
@@ -262,8 +265,8 @@ static void set_dims(fr_rope_spec *rope, size_t dims) {
     rope->sections[0] = dims / 2;
 }
 
-/* Reads LongRoPE's divisors from two tensors. No key says that it is LongRoPE, because the converter does not write
- * that key (conversion/phi.py). */
+/* Reads LongRoPE's divisors from two tensors. If a file has these tensors, it uses LongRoPE. No key says so, because
+ * the converter does not write such a key (conversion/phi.py). */
 fr_status fr_rope_longrope_from_gguf(const fr_source *source, double trained, fr_rope_spec *rope) {
     static const char *const names[] = {
         [FR_ROPE_NEAR] = "rope_factors_short.weight", [FR_ROPE_FAR] = "rope_factors_long.weight"};
@@ -301,7 +304,7 @@ fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where) {
     return FR_OK;
 }
 
-/* Reads rope_freqs.weight, the divisors of the frequencies. The converter writes llama3's scaling in this form. */
+/* Reads rope_freqs.weight, divisors of the frequencies. The converter writes llama3's scaling in this form. */
 static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
     if (!fr_source_has(source, "rope_freqs.weight")) return FR_OK;
     return fr_bind_vector(source->weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors);
@@ -339,8 +342,8 @@ bool fr_rope_is_plain(const fr_rope_spec *rope) {
     return rope->kind == FR_ROPE_DEFAULT && !rope->dynamic;
 }
 
-/* Reads one rotary form that rotates whole heads. Fails if partial_rotary_factor is not 1 and positions are scaled,
- * because transformers uses that key only for scaled positions; its heads then don't fit their angles. */
+/* Reads one rotary form that rotates whole heads. Fails if positions are scaled and partial_rotary_factor is not 1.
+ * transformers uses that key only for scaled positions, and its heads then don't fit their angles. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t width = spec->layer.attention.head_dim;
@@ -357,7 +360,7 @@ fr_status fr_rope_llama3_unless_told(const fr_source *source, fr_model_spec *spe
     fr_rope_spec *rope = &spec->trunk.rope[0];
     double theta = rope->theta;
     FR_TRY(fr_rope_whole_heads(source, spec));
-    /* an empty rope_parameters says that positions are not scaled, an empty rope_scaling says nothing */
+    /* an empty rope_parameters means that positions are not scaled; an empty rope_scaling means nothing */
     if (source->gguf || json_is_object(json_object_get(source->text, "rope_parameters")) ||
         json_object_size(json_object_get(source->text, "rope_scaling")))
         return FR_OK;
@@ -399,8 +402,8 @@ size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors) {
     return angles;
 }
 
-/* Cuts the sections of a family's defaults to the angles that this model has. Axes alternate, and as in transformers an
- * angle beyond its axis's section belongs to the first axis. */
+/* Fits the sections of a family's defaults to the number of angles of this model. Axes alternate. As in transformers,
+ * an angle beyond the section of its axis belongs to the first axis. */
 static void fit_default_sections(fr_rope_spec *rope, const size_t *defaults) {
     memset(rope->sections, 0, sizeof rope->sections);
     for (size_t i = 0; i < rope->dims / 2; i++) {
@@ -437,7 +440,7 @@ static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, cons
     return fr_json_real(entry, "factor", 1e-6, 1e6, 1.0, where, &rope->factor);
 }
 
-/* Reads the scaling of whole heads. */
+/* Reads a scaling that is applied to whole heads. */
 static fr_status read_whole_scaling(const json_t *entry, fr_rope_spec *rope, const char *where) {
     const char *type = json_string_value(json_object_get(entry, fr_rope_type_key(entry)));
     double partial;
@@ -447,8 +450,9 @@ static fr_status read_whole_scaling(const json_t *entry, fr_rope_spec *rope, con
     return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
 }
 
-/* Reads the entry of rope_parameters for one kind of layer. The entry replaces all defaults except theta's. part: the
- * rotated part of a head, in families that read this part for every type; NULL in other families. */
+/* Reads the entry of rope_parameters for one kind of layer. The entry replaces all defaults except theta. part:
+ * receives the rotated part of a head, in families that read this part for every type of scaling; NULL in other
+ * families. */
 static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where, double *part) {
     const char *type;
     rope->kind = FR_ROPE_DEFAULT;
@@ -460,8 +464,8 @@ static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char 
     return part ? read_scaling(entry, rope, where) : read_whole_scaling(entry, rope, where);
 }
 
-/* Reads the rotary form of one kind of layer from the kind's entry in rope_parameters. Older files have rope_scaling
- * instead of rope_parameters, and it is for full layers only. */
+/* Reads the rotary form of one kind of layer, from this kind's entry in rope_parameters. Older files have rope_scaling
+ * instead, which is only for full layers. */
 static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope, double *part) {
     char inside[128];
     json_t *table, *entry = NULL, *scaling = NULL;

@@ -1,7 +1,6 @@
-/* Seed-OSS: config.json of SeedOssForCausalLM, GGUF "seed_oss". Source: the published checkpoint and transformers
- * 5.17, model seed_oss; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py and src/models/seed-oss.cpp. One
- * key says if the projections of queries, keys and values have biases, another key says it for the output
- * projection. */
+/* Seed-OSS: config.json of SeedOssForCausalLM, GGUF "seed_oss". Source: the published checkpoint and transformers 5.17,
+ * model seed_oss; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py and src/models/seed-oss.cpp. One key says
+ * whether the projections of queries, keys and values have biases. Another key says it for the output projection. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

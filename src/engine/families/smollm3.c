@@ -1,7 +1,7 @@
 /* SmolLM3: config.json of SmolLM3ForCausalLM, GGUF "smollm3". Source: the published checkpoint and transformers 5.17,
- * model smollm3; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py and src/models/smollm3.cpp, in which
- * every fourth layer has no rotary positions and no layer slides. Otherwise SmolLM3 is like Llama. In folders, the
- * layers without rotary positions may slide. */
+ * model smollm3; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py and src/models/smollm3.cpp. SmolLM3 is
+ * like Llama, but some layers have no rotary positions. In GGUF these are every fourth layer, and no layer slides. In
+ * folders, the layers without rotary positions may slide. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

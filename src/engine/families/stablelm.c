@@ -1,7 +1,7 @@
 /* StableLM 2 (1.6B, 3B, 12B): config.json of StableLmForCausalLM, GGUF "stablelm". Source: transformers 5.24, model
  * stablelm; for GGUF github.com/ggml-org/llama.cpp, conversion/stablelm.py, which writes no rotary base. Norms are
- * LayerNorm with biases; a quarter of a head is rotated. In the 12B each head has a LayerNorm of its own, without a
- * bias. In folders the weights of each of these norms are a tensor, in GGUF a row of one. */
+ * LayerNorms with biases. A quarter of a head is rotated. In the 12B each head has a LayerNorm of its own, without a
+ * bias. In folders, the weights of each of these norms are a tensor; in GGUF, one tensor has a row for each of them. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -16,9 +16,9 @@ static const fr_model_spec defaults = {
               .rope = {{.neox = true, .partial = 0.25}}},
     .layer = {.attention = {.heads = 32, .kv_heads = 32}, .ffn = {.width = 6912, .activation = FR_SILU}}};
 
-/* Finds out if attention and feed-forward read the same norm, and if heads are normed. A folder has a key for each of
- * the two. For a GGUF file the tensors decide: the norm is the same if there is no second one, and heads are normed if
- * queries have a norm. */
+/* Finds out whether attention and feed-forward read the same norm, and whether heads have norms. A folder has a key for
+ * each of these facts. In a GGUF file, the norm is the same if there is no second norm, and heads have norms if queries
+ * have one. */
 static fr_status read_norms(const fr_source *source, fr_model_spec *s) {
     bool shared = !fr_source_has(source, "blk.0.ffn_norm.weight");
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "use_parallel_residual", false, source->where, &shared));

@@ -1,12 +1,14 @@
-/* Dense decoders whose feed-forward has no gate: Arcee (AFM 4.5B; config.json of ArceeForCausalLM, GGUF "arcee"), Jais
- * 2 (Jais2ForCausalLM, "jais2"), Nemotron and Minitron (NemotronForCausalLM, "nemotron") and StarCoder2
- * (Starcoder2ForCausalLM, "starcoder2"). Source: transformers 5.24, models arcee, jais2, nemotron and starcoder2; for
- * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, jais.py, nemotron.py and starcoder.py. Otherwise Arcee is
- * like Llama. All families here but Arcee have LayerNorm with biases. Nemotron's folders store the norms' weights
- * minus 1. */
+/* Dense decoders whose feed-forward has no gate:
+ *     Arcee (AFM 4.5B)        ArceeForCausalLM, GGUF "arcee"
+ *     Jais 2                  Jais2ForCausalLM, GGUF "jais2"
+ *     Nemotron and Minitron   NemotronForCausalLM, GGUF "nemotron"
+ *     StarCoder2              Starcoder2ForCausalLM, GGUF "starcoder2"
+ * Source: transformers 5.24, models arcee, jais2, nemotron and starcoder2; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/llama.py, jais.py, nemotron.py and starcoder.py. Apart from the feed-forward, Arcee is like Llama. All
+ * others have LayerNorms with biases. Nemotron's folders store the norms' weights minus 1. */
 #include "src/engine/families/family.h"
 
-/* Names of the tensors of a feed-forward without a gate: `up` takes the place of gate's matrix. */
+/* Names of the tensors of a feed-forward without a gate. The matrix `up` takes the place of the gate's matrix. */
 #define UNGATED(first, second)                                                                                   \
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp." first ".weight", "ffn_up.weight"),                   \
         FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp." second ".weight", "ffn_down.weight"),                  \

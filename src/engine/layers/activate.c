@@ -12,7 +12,8 @@ void fr_activate(const fr_kernels *k, fr_activation activation, float *gate, con
 }
 
 void fr_activate_ungated(const fr_kernels *k, fr_activation activation, float *x, float *ones, size_t n) {
-    if (activation == FR_RELU2 || activation == FR_RELU) { /* both activations give NaN for NaN */
+    /* Both activations give NaN for NaN. */
+    if (activation == FR_RELU2 || activation == FR_RELU) {
         bool squares = activation == FR_RELU2;
         for (size_t i = 0; i < n; i++) x[i] = x[i] > 0.0F ? x[i] * (squares ? x[i] : 1.0F) : x[i] <= 0.0F ? 0.0F : x[i];
         return;
@@ -29,7 +30,8 @@ static double softplus(float x) {
     return fr_log_double(1 + fr_exp_double((double)x));
 }
 
-/* Gives exp(r) - 1 - r for -0.5 < r < 0.5 by its series, because the difference would keep few digits of small r. */
+/* Computes exp(r) - 1 - r for -0.5 < r < 0.5 by its series. The subtraction itself would lose most digits if r is
+ * small. */
 static float bend_near_zero(float r) {
     static const float factors[] = {1.0F / 362880, 1.0F / 40320, 1.0F / 5040, 1.0F / 720,
                                     1.0F / 120,    1.0F / 24,    1.0F / 6,    0.5F};

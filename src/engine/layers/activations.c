@@ -5,14 +5,14 @@
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
 
-/* Finds the largest widths over all layers: those of each kind of row, of a head (*head_dim), and of the joined
- * outputs of all heads (*joined). */
+/* Finds the largest widths over all layers: the widths of each kind of row, of a head (*head_dim), and of the outputs
+ * of all heads together (*joined). */
 static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;
     a->ffn_width = s->ple_width;
-    for (size_t i = 0; i <= s->layers; i++) { /* layer s->layers is the MTP layer, which uses the same rows as the
-                                               * trunk's layers */
+    /* Layer number s->layers is the MTP layer, which uses the same rows as the layers of the trunk. */
+    for (size_t i = 0; i <= s->layers; i++) {
         const fr_layer_spec *layer = fr_spec_layer(s, i);
         const fr_attention_spec *attention = &layer->attention;
         size_t width = layer->mixer == FR_MIXER_MLA ? layer->mla.value_dim : attention->head_dim;
@@ -82,8 +82,8 @@ void fr_activations_narrow(fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t keep = a->keep;
     a->x += keep * s->hidden;
-    a->normed += keep * s->hidden; /* a layer whose attention and feed-forward share a norm still reads it after
-                                    * attention */
+    /* If attention and feed-forward of a layer share a norm, the norm's rows are still read after attention. */
+    a->normed += keep * s->hidden;
     if (a->aux_layers) a->aux_hidden += keep * a->aux_layers->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;

@@ -1,57 +1,61 @@
-/* The activations of a batch in a trunk: each is [rows, width], all are in one arena, and the team shares them.
+/* The activations of a batch in a trunk. Each kind is an array [rows, width]. All are in one arena, and the team shares
+ * them.
  *
- * In: a trunk, the maximum number of rows. Out: memory for them. Each thread runs with its own copy of the struct; all
- * copies point at the same rows. */
+ * In: a trunk, the maximum number of rows. Out: memory for them. Each thread runs with its own copy of the struct, and
+ * all copies point to the same rows. */
 #ifndef FR_SRC_ENGINE_LAYERS_ACTIVATIONS_H
 #define FR_SRC_ENGINE_LAYERS_ACTIVATIONS_H
 
 #include "src/engine/layers/attend.h"
 #include "src/engine/layers/layer.h"
 
-/* Counts of the experts that all forwards have used since these activations were made, summed over the layers. */
+/* Counts how the experts of mixtures were used, summed over the layers and over all forwards with these activations. */
 typedef struct fr_expert_use {
-    uint64_t all;   /* all experts of the layers that were run, counted once for each run */
-    uint64_t read;  /* experts that at least one row chose, so that their weights were read */
-    uint64_t pairs; /* pairs of a row and an expert that the row chose */
+    uint64_t all;   /* number of experts in the layers that were run, counted again in each run */
+    uint64_t read;  /* number of experts that at least one row chose, so that their weights were read */
+    uint64_t pairs; /* number of pairs of a row and an expert that the row chose */
 } fr_expert_use;
 
 /* A mixture's activations. A pair is one row that is sent to one expert. */
 typedef struct fr_experts_rows {
     fr_workspace workspace; /* memory for the products with the rows below */
     float *scores;          /* [rows, experts] the router's products, then the scores */
-    float *routed;          /* [rows, hidden] the router's input, if the mixture is parallel to the feed-forward */
-    float *normed;          /* the experts' input: [rows, hidden] if the mixture is parallel to the feed-forward, [rows,
-                             * latent] if it has a latent; NULL: the feed-forward's input */
-    float *latent;          /* [rows, latent] the weighted sums of the experts' outputs, if the experts have a
+    float *routed;          /* [rows, hidden] the router's input, if mixture and feed-forward of a layer run on the same
+                             * rows */
+    float *normed;          /* the experts' input. If mixture and feed-forward run on the same rows, it is [rows,
+                             * hidden]. If the experts have a latent, it is [rows, latent]. NULL: it is the
+                             * feed-forward's input */
+    float *latent;          /* [rows, latent] the weighted sums of the experts' outputs, if the experts work on a
                              * latent */
-    float *input;           /* [pairs, hidden] the experts' input, in pair order */
-    float *inner;           /* [pairs, 2 * width] gate and up */
+    float *input;           /* [pairs, hidden] the experts' input, in the order of the pairs */
+    float *inner;           /* [pairs, 2 * width] outputs of gate and up */
     float *output;          /* [pairs, hidden] the expert's output for each pair */
     float *sum;             /* [rows, hidden] the weighted sum of the outputs of each row's experts */
     const fr_adapter_set **adapters; /* [pairs] the adapters of the pairs' rows, if the batch has any */
-    int32_t *row;                    /* [pairs] rows of the pairs, which are sorted by expert, then row */
+    int32_t *row;                    /* [pairs] the row of each pair; pairs are sorted by expert, then by row */
     float *weight;                   /* [pairs] the weight of the pair's expert in the row's sum */
     size_t *first;                   /* [experts + 1] first pair of each expert */
     int32_t *chosen;                 /* [rows, top_k] the experts that each row has chosen */
     float *chosen_weight;            /* [rows, top_k] the weights of these experts */
-    float *choices;    /* [threads, 2, experts] the scores that choose experts, and the scores of groups */
-    int32_t *scratch;  /* [threads, 2, experts] room for top-k of experts, and of groups */
+    float *choices;    /* [threads, 2, experts] the scores by which experts are chosen, and the scores of groups */
+    int32_t *scratch;  /* [threads, 2, experts] memory for choosing the best experts and the best groups */
     fr_expert_use use; /* the counts of used experts so far */
 } fr_experts_rows;
 
-/* Rows of a batch that belong to one timeline. They form a chain that follows the timeline's earlier positions. */
+/* The rows of a batch that belong to one timeline. They form a chain, which continues the timeline's earlier
+ * positions. */
 typedef struct fr_conv_span {
     fr_kv *kv;
-    int32_t last;    /* last row of the chain; the rows before it are found through `parent` */
+    int32_t last;    /* the last row of the chain; the other rows are found through `parent` */
     size_t position; /* position of the chain's first row */
 } fr_conv_span;
 
-/* A batch's rows for layers that convolve over positions (conv_inputs.c). */
+/* The rows of a batch, for layers with a convolution over positions (conv_inputs.c). */
 typedef struct fr_conv_rows {
-    float *input; /* [rows, width] for each row the convolution's input, and after it the other values that a
-                   * timeline's ring keeps of a position */
+    float *input; /* [rows, width] for each row the convolution's input, and after it the other values that a timeline's
+                   * ring stores for a position */
     size_t width;
-    fr_conv_span *spans; /* [rows] the rows of each timeline; the first span_count spans are in use */
+    fr_conv_span *spans; /* [rows] the rows of each timeline, in the first span_count entries */
     size_t span_count;
 } fr_conv_rows;
 
@@ -59,18 +63,19 @@ typedef struct fr_conv_rows {
 typedef struct fr_deltanet_rows {
     float *mixed; /* [rows, channels] the convolution's output: queries, keys and values */
     float *z;     /* [rows, width] the gates of the states' outputs */
-    float *seen;  /* [rows, width] the outputs of the states */
-    float *fused; /* [rows, channels + width] the convolution's inputs and z; NULL if these have a projection each */
-    float *gates; /* [rows, 2 * value heads] the projections b and a of each value head, from which betas and decays are
-                   * made; NULL if b and a have a projection each */
-    float *low_a, *low_z; /* [rows, value_dim] in Kimi Delta Attention: inputs of the second matrices that make decays
-                           * and gates */
+    float *seen;  /* [rows, width] the outputs that are computed from the states */
+    float *fused; /* [rows, channels + width] the convolution's inputs and z, if one projection makes both; otherwise
+                   * NULL */
+    float *gates; /* [rows, 2 * value heads] b and a of each value head, from which betas and decays are made, if one
+                   * projection makes both; otherwise NULL */
+    float *low_a, *low_z; /* [rows, value_dim] for Kimi Delta Attention, where decays and gates are each made by two
+                           * matrices: the outputs of the first matrix */
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
-    float *strips;         /* [threads, strip_size] the kernel's scratch, in which it computes the state after
-                            * rows that may be rejected */
-    fr_deltanet_row *runs; /* [threads, run_size] rows of the head that a thread runs */
+    float *strips;         /* [threads, strip_size] scratch memory of the kernel for states after rows that may be
+                            * rejected */
+    fr_deltanet_row *runs; /* [threads, run_size] the rows of the head that a thread is running */
     size_t rerun_width, strip_size, run_size;
 } fr_deltanet_rows;
 
@@ -78,14 +83,14 @@ typedef struct fr_deltanet_rows {
 typedef struct fr_mamba_rows {
     float *mixed;  /* [rows, channels] the convolution's output: values, keys and queries */
     float *z;      /* [rows, width] the gates of the states' outputs */
-    float *seen;   /* [rows, width] the outputs of the states */
-    float *beside; /* [rows, hidden] Mamba-2's output in a layer that has attention too; attention's output is added to
-                    * it. NULL: there is no such layer */
+    float *seen;   /* [rows, width] the outputs that are computed from the states */
+    float *beside; /* [rows, hidden] Mamba-2's output in a layer that also has attention, to which attention's output is
+                    * added; NULL: there is no such layer */
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
-    float *strips;         /* [threads, strip_size] the kernel's scratch, in which it computes the state after
-                            * rows that may be rejected */
+    float *strips;         /* [threads, strip_size] scratch memory of the kernel for states after rows that may be
+                            * rejected */
     fr_deltanet_row *runs; /* [threads, run_size] a head's rows */
     size_t rerun_width, strip_size, run_size;
 } fr_mamba_rows;
@@ -95,30 +100,32 @@ typedef struct fr_activations {
     const fr_kernels *kernels;
     fr_workspace workspace; /* memory for the products with the rows below */
     fr_batch batch;
-    size_t keep;      /* rows before this one are run only for their K/V; 0 once no later layer has K/V */
-    bool reads_ahead; /* memory does not hold all experts, so the system is asked to read chosen ones in advance */
+    size_t keep;      /* rows before this row are run only for their keys and values; 0 once no later layer has keys and
+                       * values */
+    bool reads_ahead; /* memory does not hold all experts, so the operating system is asked to read chosen experts in
+                       * advance */
 
     const fr_adapter_set **adapters; /* [rows] the adapters of each row, if the batch has any */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [aux_layers, hidden] the inputs of the layers in aux_layers */
-    /* the input of attention's projections; NULL: it is the normed stream */
+    /* the input of attention's projections; NULL: it is `normed` */
     const float *input;
-    const fr_sight *sights; /* [rows] the positions that attention sees; NULL: a row sees all positions up to its
-                             * own */
+    const fr_sight *sights; /* [rows] the positions that each row sees in attention; NULL: a row sees all positions up
+                             * to its own */
 
     float *x;         /* [hidden] the residual stream */
-    float *normed;    /* [hidden] the stream after a norm: the input of the next products */
-    float *out;       /* [hidden] the output of a branch, which is added to the stream */
-    float *q;         /* [q_width] queries, each followed by its gate if there are gates */
+    float *normed;    /* [hidden] the residual stream after a norm, which is the input of the next products */
+    float *out;       /* [hidden] the output of a branch, which is added to the residual stream */
+    float *q;         /* [q_width] queries; if there are gates, each head's query is followed by the head's gate */
     float *attn;      /* [q_width] attention's output */
-    float *own_gates; /* [own_gates_width] the gates of heads that come from a matrix of their own */
+    float *own_gates; /* [own_gates_width] gates of heads that a separate matrix makes */
     float *k, *v;     /* [kv_width] keys and values, before they are stored */
     float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
-    float *heads;     /* [heads_width] for latent attention: first the heads' queries, with nope and rotary parts;
-                       * later the heads' outputs */
+    float *heads;     /* [heads_width] for latent attention: first the heads' queries, with the parts that are not
+                       * rotated and that are rotated; later the heads' outputs */
     float *gate, *up; /* [ffn_width] outputs of the feed-forward's first products */
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
-    float *ple_table; /* [layers * ple_width] the row of the token in the table of per-layer embeddings */
+    float *ple_table; /* [layers * ple_width] the token's row in the table of per-layer embeddings */
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] cosines and sines of the rotary angles */
     size_t q_width, own_gates_width, kv_width, q_a_width, heads_width, head_gates_width, ffn_width;
 
@@ -137,9 +144,9 @@ typedef struct fr_activations {
     uint8_t *lent;              /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
 } fr_activations;
 
-/* Takes room for up to max_rows rows from the arena, which may be a measuring one (base/arena.h). input_width: columns
- * of the widest product outside of the layers that uses the same workspace; 0 if that is not wider than the stream.
- * packed: at least one matrix is packed. */
+/* Takes memory for up to max_rows rows from the arena, which may be a measuring one (base/arena.h). input_width: number
+ * of columns of the widest product outside of the layers that uses the same workspace, or 0 if that product is not
+ * wider than the residual stream. packed: at least one matrix is packed. */
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads);
 

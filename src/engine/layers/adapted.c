@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fills in the matrices that the tensor `name` fills in the struct `base`. Fills in none if adapters can't change what
- * the tensor holds. */
+/* Finds the matrices that the tensor `name` fills in the struct `base`, and writes them to *found. *found has no
+ * matrices if adapters can't change what the tensor contains. */
 static void find_parts(const fr_tensor_name *name, const fr_layer_spec *layer, void *base, fr_adapted_matrices *found) {
     void *field = (char *)base + name->field;
     *found = (fr_adapted_matrices){.name = name, .layer = layer, .experts = 1};
@@ -49,8 +49,8 @@ void fr_adapted_number(fr_trunk *trunk, const fr_tensor_naming *naming) {
             number(naming->layer[t], &trunk->spec, &trunk->spec.layer[i], &trunk->layers[i], &trunk->adaptable);
 }
 
-/* Looks for a tensor's name in one table. If the table has the name, raises *result to what the table says of it:
- * *result keeps the greatest value, in the order of fr_adapted_found. For FR_ADAPTED_FOUND, fills in *found. */
+/* Looks for a tensor's name in one table. The values of fr_adapted_found are ordered, and *result is raised to the
+ * value for this table if that is greater. For FR_ADAPTED_FOUND, fills in *found. */
 static void look_up(const fr_tensor_name *names, const fr_trunk_spec *spec, const fr_layer_spec *layer, void *base,
                     bool gguf, const char *tensor, fr_adapted_found *result, fr_adapted_matrices *found) {
     for (const fr_tensor_name *name = names; name->published || name->gguf; name++) {

@@ -10,14 +10,14 @@
 #include "src/engine/weights/partition.h"
 
 #define BLOCK FR_KV_PAGE   /* number of positions in a block */
-#define SPLIT (64 * BLOCK) /* positions are partitioned in splits of at least this many */
+#define SPLIT (64 * BLOCK) /* positions are divided into splits of at least this many positions */
 
-/* Counts the floats of a block's partial result for a query: o, m and l of the kernel (kernels.h). */
+/* Counts the floats of a block's partial result for one query: o, m and l of the kernel (kernels.h). */
 static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }
 
-/* Gives the number of queries below which attention may partition positions instead of queries. */
+/* If there are fewer queries than this, attention may divide positions among the threads instead of queries. */
 static size_t few(size_t threads) {
     return threads > 1 ? 2 * threads : 0;
 }
@@ -35,16 +35,17 @@ void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t he
 
 /* ------------------------------------------------------------------------------------------------------ one KV head */
 
-/* Gives the cache of a row's timeline; all caches of a batch have one shape. */
+/* Gives the cache of a row's timeline. All caches of a batch have the same shape. */
 static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
     return &a->batch->timelines[a->batch->rows[row].timeline]->layers[a->layer];
 }
 
-/* Fills in the kernel's arguments for a KV head, except for the queries. kv_head: index among the KV heads that the
- * queries read. */
+/* Fills in the kernel's arguments for a KV head, without the queries. kv_head: the head's index among the KV heads that
+ * the queries read. */
 static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
     const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
-    size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values begin their keys' rows */
+    size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values are the beginnings of the keys'
+                                                                        * rows */
     return (fr_attn){.k_pages = pages,
                      .v_pages = pages,
                      .k_at = cache->k.at + (a->kv_first + kv_head) * FR_KV_PAGE * cache->k.bytes,
@@ -92,8 +93,8 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
                            .slope_from = a->slopes_stepped ? 0 : a->batch->rows[row].position};
 }
 
-/* Runs the kernel. Queries are rotated as the codes of the cache are. If means were subtracted from the keys, the
- * kernel also needs each query without that rotation and without its scale. */
+/* Runs the kernel. If the cache stores rotated keys, the queries have been rotated too. If means were subtracted from
+ * the keys, the kernel also needs each query without that rotation and without its scale. */
 static void run_kernel(const fr_team *team, const fr_attend_rows *a, fr_attn_query *queries, const fr_attn *attn) {
     const fr_attend_workspace *w = a->workspace;
     float *plain = w->plain + team->index * FR_ATTEND_BATCH * w->head_dim;
@@ -106,7 +107,7 @@ static void run_kernel(const fr_team *team, const fr_attend_rows *a, fr_attn_que
     a->kernels->attn(attn);
 }
 
-/* Rotates a query's finished sum of values back if the cache holds rotated values. */
+/* If the cache holds rotated values, rotates the finished sum of values for a query back. */
 static void rotate_back(const fr_attend_rows *a, float *out) {
     const fr_kv_layer *cache = cache_of(a, 0);
     if (fr_turbo(cache->v.type)) fr_turbo_rotate_back(a->kernels, out, cache->value_dim);
@@ -114,8 +115,8 @@ static void rotate_back(const fr_attend_rows *a, float *out) {
 
 /* ----- partition by queries */
 
-/* Returns the number of queries that the kernel gets at a time: as many as take 64 kB, so that they stay in an L2
- * cache together with a tile, but at least 64. */
+/* Returns the number of queries that the kernel gets in one call. It is the number that takes 64 kB, but at least 64.
+ * So the queries stay in an L2 cache together with a tile. */
 static size_t batch_of(const fr_attend_rows *a) {
     size_t fit = (64 << 10) / (cache_of(a, 0)->head_dim * sizeof(float));
     return fit < 64 ? 64 : fr_smaller(fit, FR_ATTEND_BATCH);
@@ -139,8 +140,8 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
 
 /* ----- partition by positions */
 
-/* A split: positions low..high of all KV heads. The threads work on one split at a time and divide it among them. The
- * partial results in the workspace begin with block low / BLOCK. */
+/* A split: the positions low..high of all KV heads. The threads divide one split among them at a time. In the
+ * workspace, the partial results of block low / BLOCK come first. */
 typedef struct split {
     const fr_attend_rows *rows;
     int64_t low, high;
@@ -176,8 +177,8 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
     if (attn.count > 0) run_kernel(team, a, queries, &attn);
 }
 
-/* Gives where a thread's share of a split ends: a KV head, and a position in it. The shares are equal, except that no
- * block is divided. */
+/* Finds the end of a thread's part of a split: a KV head, and a position in that head. The parts are equal, except that
+ * no block is divided. */
 static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
     size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->kv_heads * part / parts;
     int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
@@ -195,9 +196,9 @@ static void attend_share(const fr_team *team, const split *s) {
     if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins this split's partial results for one query to the result of the earlier splits, block after block, as the
- * kernel's definition says. Each block's partial result is overwritten by the joined result of all positions up to the
- * end of that block. */
+/* Joins the partial results of this split for one query to the result of the earlier splits. Blocks are joined in their
+ * order, as the kernel's definition says. Each block's partial result is overwritten by the result for all positions up
+ * to the end of that block. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = cache_of(s->rows, 0)->value_dim;
@@ -245,7 +246,7 @@ static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     }
 }
 
-/* Returns true if all rows belong to one timeline and are in its order. */
+/* Returns true if all rows belong to one timeline and follow each other without a gap. */
 static bool one_chain(const fr_batch *batch) {
     const fr_row *first = batch->rows;
     for (size_t r = 1; r < batch->count; r++)
@@ -253,10 +254,10 @@ static bool one_chain(const fr_batch *batch) {
     return true;
 }
 
-/* Returns true if it is faster to partition positions than queries. Two things must hold: there are fewer than two
- * queries per thread, which can't be divided evenly; and there are enough positions to give every thread a block. If
- * there are as many queries as threads, or a multiple of that, queries are better: several threads then read the same
- * head's cache, which costs nothing measurable, while joining partial results takes time. */
+/* Returns true if it is faster to divide positions than queries among the threads. Two conditions must hold. There must
+ * be fewer than two queries per thread, because so few can't be divided evenly. There must be enough positions to give
+ * every thread a block. If the number of queries is a multiple of the number of threads, queries are better. Several
+ * threads then read the same head's cache, which costs nothing measurable, while joining partial results takes time. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;

@@ -1,18 +1,18 @@
 /* Runs attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
  *
- * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
- * each, a thread computes the rows, the weight's features or the heads that it owns:
+ * In: the residual stream x. Out: `out`, which is added to the stream. There are barriers between the phases of the
+ * work. The first word says what the threads divide in a phase: rows, features of weights, or heads:
  *
  *     rows      normed = input_norm(x), or a->input instead
  *     features  q, k, v = projections of normed
  *     rows      q, k: bias, norm, if the norm is over all heads at once
  *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store; or rotate before norm
  *     heads     attn = attention(q, cache)
- *     heads     attn = attn * sigmoid(gate), if there are gates; each follows its head's query, or has a matrix
+ *     heads     attn = attn * sigmoid(gate), if there are gates; a gate follows its head's query, or has its own matrix
  *     features  out = o(attn)
  *
- * If weights are packed, the input rows of a product are quantized before it: by the thread that computed them if it
- * computed whole rows, otherwise in a phase of their own (fr_publish_input). */
+ * If weights are packed, the input rows of a product are quantized before the product. If threads computed whole rows,
+ * each quantizes its own rows. Otherwise quantizing is a separate phase (fr_publish_input). */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
     const fr_rope_position *position = &of->rope_position;
     bool rope_far = a->trunk->rope_far_inverse[form] && a->batch.timelines[of->timeline]->rope_far;
     const float *inverse = rope_far ? a->trunk->rope_far_inverse[form] : a->trunk->inverse[form];
-    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++) { /* axes alternate while they have angles left */
+    /* Axes alternate as long as they have angles left. */
+    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++) {
         size_t axis = i % FR_AXES, at = i < FR_AXES * rope->sections[axis] ? axis : 0;
         fr_rope_angles(inverse + i, 1, position->at[at], cosine + i, sine + i);
     }
@@ -50,7 +51,8 @@ void fr_rotations(const fr_team *team, const fr_activations *a) {
         for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
 
-/* Gives the input rows of the projections. They lie as many floats apart as the projections have columns. */
+/* Gives the input rows of the projections. The distance between two rows, in floats, is the projections' number of
+ * columns. */
 static const float *input_of(const fr_activations *a) {
     return a->input ? a->input : a->normed;
 }
@@ -68,8 +70,8 @@ static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
 
-/* Gives the KV layer that this layer reads, in one of the caches of the batch's timelines, which all have the same
- * shape. */
+/* Gives the KV layer that this layer reads. It is taken from the cache of the first row's timeline, because all caches
+ * of the batch have the same shape. */
 static const fr_kv_layer *kept_of(const fr_activations *a, const fr_attention_spec *spec) {
     return &a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv];
 }
@@ -78,8 +80,8 @@ fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *sp
     return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
 }
 
-/* Computes the projections of keys and values for the heads that this rank keeps. These are the heads that its queries
- * read, or, if a drafter reads keys and values, all heads. */
+/* Computes the projections of keys and values for the heads that this rank keeps. These are the heads that the rank's
+ * queries read. If a drafter reads the layer's keys and values, they are all heads. */
 static void project_kv(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                        const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -93,7 +95,7 @@ static void project_kv(const fr_team *team, const fr_activations *a, const fr_at
                               &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
-/* Computes the projections of queries, keys and values; queries are only those of the rank's heads. */
+/* Computes the projections of queries, keys and values. Queries are computed only for the heads of this rank. */
 static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                     const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -108,7 +110,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
                               &(fr_matrix_rows){a->own_gates, a->own_gates_width, input, width, rows});
 }
 
-/* Norms all heads of one row together, in place. */
+/* Applies one norm to all heads of a row together, in place. */
 static void norm_wide(const fr_activations *a, float *heads, const float *bias, const float *norm, size_t width) {
     if (bias) a->kernels->add(heads, bias, width);
     a->kernels->rmsnorm(heads, heads, norm, width, a->trunk->spec.eps);
@@ -124,21 +126,21 @@ static void norm_rows(const fr_team *team, const fr_activations *a, const fr_att
     }
 }
 
-/* Gives a head's part of a vector that is for all heads; NULL if there is no such vector, or if norm_rows has already
- * used it. */
+/* Gives a head's part of a vector that has a part for each head. Gives NULL if there is no such vector, or if norm_rows
+ * has already applied the vector. */
 static const float *of_head(const fr_attention_spec *spec, const float *bias, size_t head) {
     return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
 }
 
-/* Gives the weights of a head's norm. A LayerNorm has other weights for each head (Command R+), an RMSNorm the same for
- * all. NULL if the head isn't normed, or if norm_rows has already used the weights. */
+/* Gives the weights of a head's norm. A LayerNorm has different weights for each head (Command R+); an RMSNorm has the
+ * same weights for all heads. Gives NULL if the head has no norm, or if norm_rows has already applied the norm. */
 static const float *norm_of_head(const fr_activations *a, const fr_attention_spec *spec, const float *norm,
                                  size_t head) {
     if (!norm || spec->qk_norm_wide) return NULL;
     return a->trunk->spec.layer_norm ? norm + head * spec->head_dim : norm;
 }
 
-/* Norms a head in place, if it is normed. */
+/* Applies the norm to a head in place, if the head has a norm. */
 static void norm_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *norm) {
     if (norm && a->trunk->spec.layer_norm)
         a->kernels->layernorm(head, head, norm, NULL, spec->head_dim, a->trunk->spec.eps);
@@ -146,14 +148,14 @@ static void norm_head(const fr_activations *a, const fr_attention_spec *spec, fl
         a->kernels->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
 }
 
-/* Limits the magnitude of a head's values. A NaN stays, because all comparisons with it are false. */
+/* Limits the magnitude of a head's values. A NaN stays a NaN, because all comparisons with it are false. */
 static void clamp_head(const fr_attention_spec *spec, float *head) {
     for (size_t i = 0; spec->clamp > 0.0F && i < spec->head_dim; i++)
         head[i] = head[i] > spec->clamp ? spec->clamp : head[i] < -spec->clamp ? -spec->clamp : head[i];
 }
 
-/* Applies bias, norm and rotation to a head of one row, in place. bias: the head's bias; NULL: none. norm: the norm's
- * weights; NULL: none. */
+/* Applies bias, norm and rotation to a head of one row, in place. bias: the head's bias, or NULL if there is none.
+ * norm: the norm's weights, or NULL if there is none. */
 static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
                        const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
@@ -168,8 +170,8 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     if (spec->norm_after_rope) norm_head(a, spec, head, norm);
 }
 
-/* Scales a query if its position is past the positions for which the model was trained: transformers 5.17, model
- * ministral3, and 5.24, model llama4. Llama 4 counts positions from 1. */
+/* Scales a query whose position is beyond the positions for which the model was trained. Sources: transformers 5.17,
+ * model ministral3, and transformers 5.24, model llama4. Llama 4 counts positions from 1. */
 static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     double beta = rope->query_beta, times = 0, position = a->batch.rows[row].position;
@@ -182,8 +184,8 @@ static void scale_query(const fr_activations *a, const fr_attention_spec *spec, 
     a->kernels->scale(query, spec->head_dim, (float)(1 + beta * fr_log_double(1 + times)));
 }
 
-/* Finishes one key head and its value head of one row, and stores them at slot = position. The value comes first,
- * because it may be made from the raw key. */
+/* Finishes one key head and its value head of one row, and stores them in the slot of the row's position. The value is
+ * finished first, because it may be made from the key before the key is changed. */
 static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_attention_weights *weights,
                      size_t row, size_t head) {
     const fr_kernels *k = a->kernels;
@@ -203,8 +205,8 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     fr_kv_store(k, cache->v.type, fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
 
-/* Applies biases, norms and rotation to keys and values, and stores them. The work is partitioned by heads, so that a
- * thread reads mostly values that it has written itself. */
+/* Applies biases, norms and rotation to keys and values, and stores them. Threads divide the heads, so that a thread
+ * mostly reads values that it has written itself. */
 static void store_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                         const fr_attention_weights *weights) {
     const fr_kv_layer *kept = kept_of(a, spec);
@@ -213,14 +215,15 @@ static void store_heads(const fr_team *team, const fr_activations *a, const fr_a
     for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
 }
 
-/* Scales and rotates a query as keys are that are stored as codes. */
+/* Scales and rotates a query for a cache that stores keys as codes, because those keys were scaled and rotated. */
 static void fit_query(const fr_activations *a, const fr_kv_layer *kept, size_t kv_head, float *query) {
     if (kept->key_means) a->kernels->mul(query, kept->key_means[kv_head - kept->first].query_scale, kept->head_dim);
     fr_turbo_rotate(a->kernels, query, kept->head_dim);
 }
 
-/* Adds the squares of the queries' values to the sums of the key heads that they read, in the order of rows and heads.
- * If ranks divide the heads, each first gets all queries, since several may have the same key head. */
+/* Adds the squares of the queries' values to the sums of the key heads that the queries read, in the order of rows and
+ * heads. If ranks divide the heads, each rank first gets all queries, because queries of several ranks may read the
+ * same key head. */
 static void count_queries(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     const fr_kv_layer *kept = kept_of(a, spec);
     const fr_split heads = fr_attention_split(a, spec, query_step(spec));
@@ -235,8 +238,8 @@ static void count_queries(const fr_team *team, const fr_activations *a, const fr
         }
 }
 
-/* Applies biases, norms and rotation to queries, and to keys and values, which are also stored. Queries are divided
- * among threads as in attention. */
+/* Applies biases, norms and rotation to queries. Does the same with keys and values, and stores them. Threads divide
+ * the queries as in attention. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     size_t rows = a->batch.count, first, last, begin, end;
@@ -331,7 +334,8 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_input_norm(team, a, layer, weights->q.cols);
     fr_team_sync(team);
     project(team, a, spec, weights);
-    if (spec->qk_norm_wide) { /* a norm over all heads needs complete rows of queries and keys on each rank */
+    /* A norm over all heads needs complete rows of queries and keys on each rank. */
+    if (spec->qk_norm_wide) {
         const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
         const fr_shared_rows rows[] = {
             {a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},

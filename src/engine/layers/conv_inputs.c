@@ -1,7 +1,7 @@
 /* Finds the inputs of convolutions over positions, and keeps the inputs that later forwards need. See parts.h.
  *
- * In: the rows' inputs, timelines' rings (recurrent.h). Out: inputs by position; filled rings and checkpoint
- * copies. */
+ * In: the rows' inputs, and the rings of timelines (recurrent.h). Out: inputs by position. The rings are filled, and
+ * copies for checkpoints are made. */
 #include <string.h>
 
 #include "base/sizes.h"

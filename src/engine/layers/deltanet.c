@@ -1,8 +1,8 @@
 /* Gated DeltaNet and Kimi Delta Attention: a short convolution, and a state that each position partly rewrites and then
  * reads. See parts.h.
  *
- * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
- * each, a thread computes the rows, the weight's features or the heads that it owns:
+ * In: the residual stream x. Out: `out`, which is added to the stream. There are barriers between the phases of the
+ * work. The first word says what the threads divide in a phase: rows, features of weights, or heads:
  *
  *     rows      normed = input_norm(x)
  *     features  inputs of the convolution, z, and for each value head a and b: projections of normed
@@ -12,8 +12,8 @@
  *               norm(seen) * silu(z), or norm(seen) * sigmoid(z)
  *     features  out = o(seen); the rows' inputs are kept in the ring
  *
- * Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; Kimi Team 2025, arXiv:2510.26692, where z and the decays may be
- * products of two matrices; quant/NUMERICS.md has the operations in their order. */
+ * Sources: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; Kimi Team 2025, arXiv:2510.26692, where z and the decays
+ * may be products of two matrices. quant/NUMERICS.md has the operations in their order. */
 #include <math.h>
 #include <string.h>
 
@@ -21,13 +21,14 @@
 #include "kernels/deltanet_gates.h"
 #include "src/engine/layers/parts.h"
 
-/* Counts the channels of the convolution: queries and keys of all key heads, values of all value heads. */
+/* Counts the channels of the convolution, which are the queries and keys of all key heads and the values of all value
+ * heads. */
 static size_t channels(const fr_deltanet_spec *spec) {
     return 2 * spec->key_heads * spec->key_dim + spec->value_heads * spec->value_dim;
 }
 
-/* Counts the decays of a position: one for each value head, or one for each value of each head's key. In memory the
- * position's betas follow its decays. */
+/* Counts the decays of a position. There is one for each value head, or one for each value of each head's key (by_key).
+ * In memory, the position's betas follow its decays. */
 static size_t decays_of(const fr_deltanet_spec *spec) {
     return spec->value_heads * (spec->by_key ? spec->key_dim : 1);
 }
@@ -47,8 +48,8 @@ fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Allocates what each thread needs for itself: the positions that it runs again, a strip of a state, and the rows of
- * one head. */
+/* Takes memory that each thread needs for itself: for the positions that it runs again, for a strip of a state, and for
+ * the rows of one head. */
 static void take_threads(fr_deltanet_rows *d, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                          size_t threads) {
     d->rerun_width = spec->key_dim + spec->value_dim;
@@ -78,8 +79,8 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
 
 /* ------------------------------------------------------------------------------------------------------ convolution */
 
-/* Gives a row's decays; its betas follow them in memory. Both come after the inputs of the convolution, as in the ring
- * (recurrent.h). */
+/* Gives a row's decays, which its betas follow in memory. As in the ring (recurrent.h), they come after the inputs of
+ * the convolution. */
 static float *gates_of(const fr_activations *a, size_t row) {
     return a->conv->input + row * a->conv->width + a->deltanet->channels;
 }
@@ -94,15 +95,15 @@ static void convolve(const fr_activations *a, const fr_deltanet_spec *spec, cons
     a->kernels->short_conv(out, at, taps, stride, spec->conv_kernel, NULL, n);
 }
 
-/* Scales a head's key to length 1, and a query to length 1 / sqrt(dimension). */
+/* Scales a head's key to length 1, or a head's query to length 1 / sqrt(dimension). */
 static void make_unit(const fr_activations *a, const fr_deltanet_spec *spec, float *head, bool query) {
     size_t n = spec->key_dim;
     a->kernels->rmsnorm(head, head, NULL, n, 1e-6f / (float)n);
     a->kernels->scale(head, n, (float)(query ? 1.0 / (double)n : 1.0 / sqrt((double)n)));
 }
 
-/* Computes one head of a row's queries, keys or values. `head` numbers them: first all heads of queries, then of keys,
- * then of values. */
+/* Computes one head of a row's queries, keys or values. `head` counts first all heads of queries, then those of keys,
+ * then those of values. */
 static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
                      size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];
@@ -116,8 +117,8 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
-/* Separates b and a, from which the betas and the decays are made. The projection gives both together for the value
- * heads of each key head; here each becomes one array over all value heads. */
+/* Separates b and a, from which the betas and the decays are made. The projection gives b and a for the value heads of
+ * one key head after the other. Here each of the two becomes one array over all value heads. */
 static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *b, float *a) {
     size_t each = spec->value_heads / spec->key_heads, bytes = each * sizeof *gates;
     for (size_t g = 0; g < spec->key_heads; g++) {
@@ -139,8 +140,8 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
     fr_part_heads(team, spec->by_key ? heads : 0, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t head = item / rows, at = head * spec->key_dim;
-        /* weights->decay is negative in Kimi Linear's files and positive in Ling 3's. Both mean the negative
-         * number. */
+        /* weights->decay is negative in Kimi Linear's files and positive in Ling 3's. In both cases the negative number
+         * is meant. */
         fr_kda_decays(gates_of(a, item % rows) + at, weights->dt_bias + at, -fabsf(weights->decay[head]),
                       spec->lower_bound, spec->key_dim);
     }
@@ -150,7 +151,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* A run is what one thread computes at a time: one value head, for all rows of one timeline. */
+/* A run is the unit of work of one thread: one value head, for all rows of one timeline. */
 typedef struct head_run {
     const fr_deltanet_spec *spec;
     const fr_deltanet_weights *weights;
@@ -164,7 +165,7 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
-/* Gives a row the decays and the beta of the row's head. gates: the decays and betas of the row's position. */
+/* Sets the decays and the beta of a row of one head. gates: the decays and betas of the row's position. */
 static void set_gates(const fr_deltanet_spec *spec, const float *gates, size_t head, fr_deltanet_row *row) {
     if (spec->by_key)
         row->decays = gates + head * spec->key_dim;
@@ -173,7 +174,7 @@ static void set_gates(const fr_deltanet_spec *spec, const float *gates, size_t h
     row->beta = gates[decays_of(spec) + head];
 }
 
-/* Computes key and value of an earlier position again, from the inputs in the ring. */
+/* Computes the key and the value of an earlier position again, from the inputs in the ring. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
     const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
@@ -187,8 +188,8 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
     set_gates(spec, slot + a->deltanet->channels, run->head, &run->rows[index]);
 }
 
-/* Fills in the kernel's row for a row of the batch. If several timelines read a row, only the row's own timeline
- * writes an output for the row. */
+/* Makes the kernel's row for a row of the batch. If several timelines read a row, only the row's own timeline writes
+ * the row's output. */
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_deltanet_spec *spec = run->spec;
     const fr_deltanet_rows *d = a->deltanet;
@@ -203,7 +204,7 @@ static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size
     return filled;
 }
 
-/* Runs a head over its rows. Stops at each position where a copy of the state must be left, and copies the state. */
+/* Runs a head over its rows. Stops at each position at which a copy of the state is wanted, and copies the state. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;
@@ -225,7 +226,7 @@ static void run_head(const fr_activations *a, const head_run *run) {
     a->kernels->deltanet(&part);
 }
 
-/* Norms and gates the outputs of the batch's rows. */
+/* Applies the norm and the gates to the outputs of the batch's rows. */
 static void gate_outputs(const fr_activations *a, const head_run *run) {
     const fr_deltanet_rows *d = a->deltanet;
     size_t n = run->spec->value_dim;
@@ -240,8 +241,8 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
     }
 }
 
-/* Runs the heads of this rank. Each timeline's heads are divided among all threads, so that even a long prompt of one
- * timeline uses all of them. */
+/* Runs the heads of this rank. The heads of each timeline are divided among all threads, so that all threads work even
+ * on a long prompt of a single timeline. */
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                       const fr_deltanet_weights *weights) {
     const fr_deltanet_rows *d = a->deltanet;
@@ -260,8 +261,8 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
-        size_t at = run.recurrent->at; /* the position of run.rows[0]; positions before the batch's first row are run
-                                        * again */
+        /* `at` is the position of run.rows[0]. Positions before the batch's first row are run again. */
+        size_t at = run.recurrent->at;
         run.count = (size_t)a->batch.rows[run.span->last].position + 1 - at;
         for (size_t p = at; p < run.span->position; p++) rerun_position(a, &run, p, p - at);
         for (int32_t r = run.span->last; r >= 0; r = a->batch.rows[r].parent)
@@ -273,8 +274,8 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
 
 /* ------------------------------------------------------------------------------------------------------------ layer */
 
-/* Separates a row's products into the convolution's inputs and z. The projection gives them together for each key
- * head. */
+/* Separates a row's products into the convolution's inputs and z. The projection gives both for one key head after the
+ * other. */
 static void part_row(const fr_deltanet_spec *spec, const float *fused, float *input, float *z) {
     size_t keys = spec->key_heads * spec->key_dim, values = spec->value_heads / spec->key_heads * spec->value_dim;
     for (size_t g = 0; g < spec->key_heads; g++, fused += 2 * (spec->key_dim + values)) {
@@ -297,9 +298,9 @@ static void project_fused(const fr_team *team, const fr_activations *a, const fr
         part_row(spec, d->fused + r * stride, a->conv->input + r * a->conv->width, d->z + r * d->width);
 }
 
-/* Projects for Kimi Delta Attention. Each rank computes the gates of its own heads, but all decays, because rings keep
- * these. If decays and gates are products of two matrices, each rank computes the rows between the two matrices
- * completely, because they are small. */
+/* Computes the projections of Kimi Delta Attention. Each rank computes the gates of its own heads, but the decays of
+ * all heads, because rings keep all decays. If decays and gates are products of two matrices, each rank computes the
+ * small rows between the two matrices completely. */
 static void project_by_key(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                            const fr_deltanet_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -366,8 +367,8 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     const fr_activations whole = *a;
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
-    /* The convolution's inputs are completed on each rank: value heads may need keys of any key head, and rings keep
-     * all inputs. A rank keeps states only of its own heads. */
+    /* Each rank completes the convolution's inputs, because value heads may need keys of any key head, and rings keep
+     * all inputs. A rank keeps only the states of its own heads. */
     if (spec->by_key) {
         project_by_key(team, a, spec, weights);
     } else {

@@ -1,14 +1,15 @@
-/* A mixture of experts: the routed branch of a feed-forward. See parts.h; router.c chooses the experts.
+/* A mixture of experts, which is a part of a feed-forward. See parts.h; router.c chooses the experts.
  *
- * In: the rows that the feed-forward reads, or the stream before it. Out: experts->sum, the weighted outputs of each
- * row's chosen experts, added per element in ascending expert id by one fma chain from 0 (quant/NUMERICS.md),
- * whichever thread computed them. The work is done in phases with barriers between them:
+ * In: the rows that the feed-forward reads, or the residual stream before it. Out: experts->sum, the weighted outputs
+ * of each row's chosen experts. For each element, they are added in ascending order of the experts' numbers, by one fma
+ * chain from 0 (quant/NUMERICS.md). So the result does not depend on which threads computed them. There are barriers
+ * between the phases of the work. The first words say what the threads divide in a phase:
  *
  *     features    the router's products with all rows
  *     rows        each row's experts and weights
  *     one thread  pairs of a row and an expert, sorted by expert
- *     experts     if memory doesn't hold all experts, the system is told which ones are read next
- *     features    a mixture with a latent: the projection of all rows to it, which is the experts' input
+ *     experts     if memory doesn't hold all experts, the system is asked to read the ones that are used next
+ *     features    a mixture with a latent: the projection of all rows to the latent, which is the experts' input
  *     pairs       each pair's input, so that an expert's rows are adjacent
  *     tiles       activation(gate) * up of every pair; tiles of the chosen experts are divided among threads by cost
  *     features    down of every pair, and the chain
@@ -22,8 +23,8 @@
 #include "formats/map.h"
 #include "src/engine/layers/parts.h"
 
-/* An expert with up to BYTES_BOUND rows takes as long as with a single row, because most of the time goes into reading
- * its weights. */
+/* With up to BYTES_BOUND rows, an expert takes as long as with a single row, because most of the time is spent reading
+ * the expert's weights. */
 enum { BYTES_BOUND = 4 };
 
 /* Gives the width of the experts' input and output. */
@@ -83,7 +84,7 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                               &(fr_matrix_rows){m->normed, spec->latent, a->normed, hidden, a->batch.count});
 }
 
-/* Sorts the pairs of all rows by expert, then by row, with a counting sort. */
+/* Sorts the pairs of all rows by expert, then by row, by counting. */
 static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     fr_experts_rows *m = a->experts;
     size_t pairs = a->batch.count * spec->top_k, *first = m->first;
@@ -95,21 +96,22 @@ static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
         m->row[at] = (int32_t)(i / spec->top_k);
         m->weight[at] = m->chosen_weight[i];
     }
-    for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1]; /* filling moved first[e] to expert e's end */
+    /* Filling has moved first[e] to the end of expert e. */
+    for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1];
     first[0] = 0;
     m->use.all += spec->count;
     m->use.pairs += pairs;
     for (size_t e = 0; e < spec->count; e++) m->use.read += first[e + 1] > first[e];
 }
 
-/* A range of bytes that the system is asked to read in one call. */
+/* A range of bytes that the operating system is asked to read by one call. */
 typedef struct stretch {
     const uint8_t *begin;
     size_t bytes;
 } stretch;
 
-/* Adds a matrix to the range if it begins where the range ends. Otherwise asks the system to read the range, and
- * begins another one. */
+/* Extends the range by a matrix if the matrix begins where the range ends. Otherwise asks the operating system to read
+ * the range, and begins a new range with the matrix. */
 static void prefetch(stretch *s, const fr_matrix *matrix) {
     size_t bytes = fr_matrix_bytes(matrix);
     if (s->bytes && s->begin + s->bytes == matrix->data) {
@@ -120,7 +122,8 @@ static void prefetch(stretch *s, const fr_matrix *matrix) {
     *s = (stretch){matrix->data, bytes};
 }
 
-/* Asks the system to read the thread's share of the chosen experts, in the order in which they are used. */
+/* Asks the operating system to read some of the chosen experts, in the order in which they are used. The threads divide
+ * the chosen experts. */
 static void read_ahead(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;
@@ -138,8 +141,8 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
     fr_map_ahead(s.begin, s.bytes);
 }
 
-/* Copies the rows of each expert next to each other, so that a single product can serve all of them. If weights
- * multiply inputs, those of the outputs are 1 from then on. */
+/* Copies the rows of each expert next to each other, so that one product can multiply all of them. If weights multiply
+ * the experts' inputs, the weights of the outputs are then set to 1. */
 static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                    const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
@@ -153,20 +156,21 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
         if (weights->latent_in_bias) a->kernels->add(m->input + p * outer, weights->latent_in_bias, outer);
         if (spec->weighs_input) {
             a->kernels->scale(m->input + p * outer, outer, m->weight[p]);
-            if (!isnan(m->weight[p])) m->weight[p] = 1; /* a NaN must reach the output, and integers would lose it */
+            /* A NaN must reach the output, but would be lost when inputs are quantized to integers. */
+            if (!isnan(m->weight[p])) m->weight[p] = 1;
         }
         fr_matrix_input_row(&m->workspace, p, m->input + p * outer, outer);
     }
 }
 
-/* Gives the workspace for the products of pairs from `pair` on. */
+/* Gives the workspace for the products of `pair` and the pairs after it. */
 static fr_workspace workspace_of(const fr_activations *a, size_t pair) {
     fr_workspace workspace = fr_workspace_from(&a->experts->workspace, pair);
     workspace.adapters = a->workspace.adapters ? a->experts->adapters + pair : NULL;
     return workspace;
 }
 
-/* Computes activation(gate) * up of the expert's pairs, for inner columns [begin, end). */
+/* Computes activation(gate) * up of all pairs of an expert, for the features [begin, end). */
 static void expert_in(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
                       size_t expert, size_t begin, size_t end) {
     const fr_kernels *k = a->kernels;
@@ -194,22 +198,23 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
     }
 }
 
-/* Gives the cost of one tile of an expert that has `rows` rows. With few rows, the cost is that of reading the tile's
- * bytes. */
+/* Gives the cost of one tile of an expert that has `rows` rows. If there are few rows, the cost is that of reading the
+ * tile's bytes. */
 static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }
 
-/* Imagine the tiles of all experts in a row, each as long as its cost. Gives the first of one expert's tiles that
- * begins at or after `cost`. first: where the expert's first tile begins; each: the cost of one of its tiles. */
+/* Finds the first tile of an expert that begins at or after `cost`. Imagine the tiles of all experts on a line, where
+ * the length of a tile is its cost. first: the place where the expert's first tile begins; each: the cost of one of its
+ * tiles. */
 static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
     return tile < tiles ? tile : tiles;
 }
 
-/* Lays the tiles of all experts in a row and divides it into one run for each thread, all of equal cost. Experts are
- * not divided among the threads one by one: a single expert may be too narrow for a team, and experts' numbers of rows
- * differ. Only the tiles in the rank's share of features count. */
+/* Runs the tiles of all experts. The tiles are put on a line, which is divided into one part of equal cost for each
+ * thread. Dividing the experts themselves among the threads would be uneven: a single expert may be too narrow for a
+ * team, and experts have different numbers of rows. Only tiles in this rank's part of the features are run. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;
@@ -229,7 +234,8 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
     }
 }
 
-/* Adds up the weighted outputs of the experts, for the thread's own columns of the stream or of the latent. */
+/* Adds up the weighted outputs of the experts, for the columns that the thread owns. These are columns of the stream,
+ * or of the latent. */
 static void experts_out(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                         const fr_experts_weights *weights) {
     const fr_kernels *k = a->kernels;
@@ -287,7 +293,7 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     if (spec->latent) leave_latent(team, a, spec, weights);
 }
 
-/* Computes the shared experts' weight, sigmoid(gate . x), from the row that the feed-forward read. */
+/* Computes the weight of the shared experts, sigmoid(gate . x). x is the row that the feed-forward has read. */
 static float shared_weight(const fr_activations *a, const fr_experts_weights *weights, size_t row) {
     size_t hidden = a->trunk->spec.hidden;
     float gate;

@@ -1,8 +1,8 @@
-/* Runs the feed-forward, gated or not, and adds branches to the stream: see parts.h. */
+/* Runs the feed-forward, with or without a gate, and adds branches to the residual stream: see parts.h. */
 #include "src/engine/layers/parts.h"
 
-/* Computes x += scale * norm(out + bias) for one row, in the thread that owns it. If norms come after sums, it
- * computes x = norm(x + scale * (out + bias)). A bias, norm or scale that the layer does not have is left out. */
+/* Computes x += scale * norm(out + bias) for one row, in the thread that owns the row. If norms come after sums,
+ * computes x = norm(x + scale * (out + bias)). If the layer has no bias, norm or scale, this operation is left out. */
 static void join_row(const fr_activations *a, fr_norm_placement norms, const float *bias, const float *norm,
                      const float *norm_bias, size_t row) {
     const fr_kernels *k = a->kernels;
@@ -35,18 +35,19 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *normed = a->normed + r * hidden;
-        if (spec->norms == FR_NORMS_PARALLEL) /* the norm of the layer's input, before attention's output is added */
+        /* The norm is applied to the layer's input, before attention's output is added. */
+        if (spec->norms == FR_NORMS_PARALLEL)
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         if (spec->mixer != FR_MIXER_NONE) join_mixer(a, spec, layer, r);
-        if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL) /* if norms are shared or parallel,
-                                                                                * `normed` has been computed already */
+        /* If norms are shared or parallel, `normed` has already been computed. */
+        if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL)
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
         if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, &layer->experts, r);
     }
 }
 
-/* A thread's features of gate and of up are the same, so no barrier is needed between the products and the
+/* A thread computes the same features of gate and of up. So no barrier is needed between the products and the
  * activation. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights) {
     const fr_kernels *k = a->kernels;

@@ -1,8 +1,8 @@
 /* Runs the LM head of a batch: see head.h.
  *
- * The logits of a batch are megabytes, for example 8 rows of 262144. To write them to memory once and read them back
- * four times would take too long. So each thread works on its features in pieces that stay in a core's cache from the
- * product to the soft cap and the comparison. */
+ * The logits of a batch take megabytes, for example for 8 rows of 262144 logits. Writing them to memory once and
+ * reading them four times would take too long. So each thread divides its features into pieces. A piece stays in a
+ * core's cache from the product to the soft cap and the comparison. */
 #include "src/engine/layers/head.h"
 
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "src/engine/weights/partition.h"
 
 enum {
-    PIECE = 256 << 10, /* bytes of logits that a thread computes at a time */
-    NOT_FINITE = -1,   /* in place of an id: some logit is not finite */
-    NOTHING = -2,      /* in place of an id: no logit was looked at */
-    TOGETHER = 16      /* number of rows whose best ids ranks exchange at once */
+    PIECE = 256 << 10, /* a thread computes this many bytes of logits at a time */
+    NOT_FINITE = -1,   /* stands for an id if some logit is not finite */
+    NOTHING = -2,      /* stands for an id if no logit has been compared yet */
+    TOGETHER = 16      /* number of rows for which ranks exchange their best ids in one message */
 };
 
-/* Gives the id whose logit is larger, a if they are equal; a is the smaller id. An id may also be NOTHING or
- * NOT_FINITE. */
+/* Gives the id with the larger logit. If the logits are equal, gives a, which is the smaller id. An id may also be
+ * NOTHING or NOT_FINITE. */
 static int64_t larger(const float *logits, int64_t a, int64_t b) {
     if (a == NOTHING || b == NOT_FINITE) return b;
     if (b == NOTHING || a == NOT_FINITE) return a;
@@ -44,9 +44,9 @@ static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t e
     }
 }
 
-/* The best id of a row among a rank's ids. */
+/* The best id of a row, among the ids of one rank. */
 typedef struct rank_best {
-    int64_t at; /* the largest logit's feature, NOT_FINITE or NOTHING */
+    int64_t at; /* the feature with the largest logit, or NOT_FINITE or NOTHING */
     float logit;
 } rank_best;
 
@@ -59,8 +59,9 @@ static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t strid
     return found.at;
 }
 
-/* Exchanges the ranks' best ids for at most TOGETHER rows, from row `first` on, and takes the best of each row. If
- * logits are equal, the one of the lower rank is taken, because that rank has the lower ids. One thread calls this. */
+/* Exchanges the ranks' best ids for at most TOGETHER rows, beginning with row `first`, and chooses the best id of each
+ * row. If logits are equal, the id of the lower rank is chosen, because that rank has the lower ids. One thread makes
+ * this call. */
 static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
     rank_best all[FR_RANKS_MAX * TOGETHER];
     size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
@@ -87,10 +88,12 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
         to = end - begin < piece ? end : begin + piece;
         run_piece(f, head, begin, to, best);
     }
-    /* Each thread now has the best id of its features; to compare them, the logits of the other ranks are needed. */
+    /* Each thread has now found the best id among its features. To compare these ids, the logits of the other ranks are
+     * needed. */
     fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, !f->best_alone);
     fr_part_rows(team, f->head_rows, &begin, &end);
-    for (; begin < end; begin++) { /* threads have their features in ascending order */
+    /* Threads have their features in ascending order. */
+    for (; begin < end; begin++) {
         int64_t found = NOTHING;
         for (size_t t = 0; t < team->count; t++)
             found = larger(f->logits + begin * vocab, found, f->best[t * f->best_stride + begin]);

@@ -19,8 +19,8 @@ fr_status fr_latent_bind_heads(fr_weights *weights, const char *prefix, const ch
     return fr_bind_heads(weights, prefix, name, heads, features, cols, *matrices);
 }
 
-/* If the matrices were bound as tiles, checks that in each head the rows of k_b fill whole tiles, and so do those of
- * v_b. */
+/* If the matrices were bound as tiles, checks that the rows of k_b fill whole tiles in each head, and that the rows of
+ * v_b do so too. */
 static fr_status check_tiles(const fr_weights *weights, const char *prefix, const char *name, const fr_mla_spec *mla,
                              const fr_matrix *bound) {
     if (!bound->packed || (mla->nope % FR_TILE_FEATURES == 0 && mla->value_dim % FR_TILE_FEATURES == 0)) return FR_OK;
@@ -29,7 +29,8 @@ static fr_status check_tiles(const fr_weights *weights, const char *prefix, cons
         weights->files->path, prefix, name, fr_dtype_name(bound->type), mla->nope, mla->value_dim, FR_TILE_FEATURES);
 }
 
-/* Makes each head's k_b refer to the head's matrix [latent, nope] in the transposed copy. */
+/* Makes the k_b of each head refer to the head's matrix [latent, nope] in the transposed copy. nope: number of a key's
+ * values that are not rotated. */
 static void point_keys(fr_latent_heads *heads, size_t count, size_t latent, size_t nope) {
     for (size_t h = 0; h < count; h++)
         heads->k_b[h] = (fr_matrix){.data = (const uint8_t *)(heads->copy + h * latent * nope),

@@ -1,8 +1,8 @@
 /* Mamba-2: a short convolution, and a state that fades from position to position and to which each position adds. See
  * parts.h.
  *
- * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
- * each, a thread computes the rows, the weight's features or the heads that it owns:
+ * In: the residual stream x. Out: `out`, which is added to the stream. There are barriers between the phases of the
+ * work. The first word says what the threads divide in a phase: rows, features of weights, heads, or groups of heads:
  *
  *     rows      normed = input_norm(x)
  *     features  z, inputs of the convolution, and for each head its time step: projections of normed
@@ -12,8 +12,8 @@
  *     groups    norm(seen * silu(z)), or norm(seen) * silu(z), over the values of one part of the heads
  *     features  out = o(seen); the rows' inputs are kept in the ring
  *
- * Keys and queries are the papers' B and C. Dao and Gu 2024, arXiv:2405.21060; quant/NUMERICS.md has the operations in
- * their order. */
+ * Keys and queries are called B and C in the paper. Source: Dao and Gu 2024, arXiv:2405.21060. quant/NUMERICS.md has
+ * the operations in their order. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -28,7 +28,7 @@ static size_t keys_of(const fr_mamba_spec *spec) {
     return spec->groups * spec->state_dim;
 }
 
-/* Counts the channels of the convolution: values of all heads, keys and queries of all groups. */
+/* Counts the channels of the convolution, which are the values of all heads and the keys and queries of all groups. */
 static size_t channels_of(const fr_mamba_spec *spec) {
     return values_of(spec) + 2 * keys_of(spec);
 }
@@ -68,13 +68,13 @@ void fr_mamba_layout(fr_activations *a, const fr_layer_spec *layer, fr_arena *ar
 
 /* ------------------------------------------------------------------------------------------------------ projections */
 
-/* Gives a row's decays; its time steps follow them. Both come after the inputs of the convolution, as in the ring
- * (recurrent.h). */
+/* Gives a row's decays, which its time steps follow in memory. As in the ring (recurrent.h), they come after the inputs
+ * of the convolution. */
 static float *gates_of(const fr_activations *a, size_t row) {
     return a->conv->input + row * a->conv->width + a->mamba->channels;
 }
 
-/* Adds a projection's bias to the thread's own features of all rows. */
+/* Adds a projection's bias to the features of all rows that belong to the thread. */
 static void add_bias(const fr_team *team, const fr_activations *a, const fr_matrix_rows *rows, const float *bias,
                      size_t features) {
     size_t begin, end;
@@ -97,8 +97,8 @@ static void project(const fr_team *team, const fr_activations *a, const fr_mamba
     add_bias(team, a, &input, bias ? bias + m->width : NULL, m->channels);
     fr_matrix_apply_whole(team, w, &weights->in_dt,
                           &(fr_matrix_rows){gates_of(a, 0) + spec->heads, stride, a->normed, hidden, rows});
-    /* All of this is completed on each rank: heads may need keys of any group, norms reach over heads, and rings keep
-     * all inputs. A rank keeps states only of its own heads. */
+    /* Each rank completes all of these rows, because heads may need keys of any group, norms cover several heads, and
+     * rings keep all inputs. A rank keeps only the states of its own heads. */
     const fr_shared_rows shared[] = {{m->z, m->width, rows, fr_split_features(m->width)},
                                      {a->conv->input, stride, rows, fr_split_features(m->channels)}};
     fr_publish_rows(team, shared, 2);
@@ -115,8 +115,8 @@ static void convolve(const fr_activations *a, const fr_mamba_weights *weights, c
                            weights->conv_bias ? weights->conv_bias + from : NULL, n);
 }
 
-/* Computes the values of one head, or the keys or the queries of one group, of a row. `item` numbers these: first the
- * heads, then the groups' keys, then their queries. */
+/* Computes the values of one head of a row, or the keys or the queries of one group. `item` counts first the heads,
+ * then the groups' keys, then the groups' queries. */
 static void mix_item(const fr_activations *a, const fr_mamba_spec *spec, const fr_mamba_weights *weights, size_t row,
                      size_t item) {
     const fr_row *of = &a->batch.rows[row];
@@ -145,7 +145,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_mamba_spe
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* A run is what one thread computes at a time: one head, for all rows of one timeline. */
+/* A run is the unit of work of one thread: one head, for all rows of one timeline. */
 typedef struct head_run {
     const fr_mamba_spec *spec;
     const fr_mamba_weights *weights;
@@ -159,8 +159,8 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
-/* Computes the values of an earlier position again, from the inputs in the ring. keys_there: run->rerun already has
- * the position's keys, because the thread's last head was of the same group. If not, the keys are computed too. */
+/* Computes the values of an earlier position again, from the inputs in the ring. keys_there: run->rerun already has the
+ * position's keys, because the last head of the thread was in the same group. Otherwise the keys are computed too. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index, bool keys_there) {
     const fr_mamba_spec *spec = run->spec;
     const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
@@ -175,8 +175,8 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
         (fr_deltanet_row){.key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->heads + run->head]};
 }
 
-/* Fills in the kernel's row for a row of the batch. If timelines share a row, only the row's own timeline writes an
- * output for the row. */
+/* Makes the kernel's row for a row of the batch. If several timelines share a row, only the row's own timeline writes
+ * the row's output. */
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_mamba_spec *spec = run->spec;
     const fr_mamba_rows *m = a->mamba;
@@ -191,7 +191,7 @@ static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size
                              .beta = gates[spec->heads + run->head]};
 }
 
-/* Runs a head over its rows. Stops at each position where a copy of the state must be left, and copies the state. */
+/* Runs a head over its rows. Stops at each position at which a copy of the state is wanted, and copies the state. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->state_dim, run->spec->head_dim), done = 0;
@@ -213,7 +213,7 @@ static void run_head(const fr_activations *a, const head_run *run) {
     a->kernels->mamba(&part, skip);
 }
 
-/* Gates the outputs of the batch's rows, if no norm follows. */
+/* Multiplies the outputs of the batch's rows by their gates, if no norm follows. */
 static void gate_outputs(const fr_activations *a, const head_run *run) {
     const fr_mamba_rows *m = a->mamba;
     for (size_t i = run->span->position - run->recurrent->at; i < run->count && !run->spec->norm_groups; i++) {
