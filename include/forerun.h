@@ -87,8 +87,8 @@ extern "C" {
 #define FR_VERSION_PATCH 0
 
 /* The version of the numerics. It is raised whenever a logit or an id of some model may differ from that of the
- * previous version. As long as it stays the same, hashes of answers can be compared between machines and between
- * versions of the library (quant/NUMERICS.md). */
+ * previous version. As long as it stays the same, hashes of generated texts can be compared between machines and
+ * between versions of the library (quant/NUMERICS.md). */
 #define FR_NUMERICS_VERSION 5
 
 /* The version of this header as a text, such as "0.2.0". */
@@ -106,7 +106,7 @@ const char *fr_version(void);
 
 typedef struct fr_options fr_options;           /* settings, each with a name */
 typedef struct fr_model fr_model;               /* the target: weights, configuration, tokenizer */
-typedef struct fr_tokenizer fr_tokenizer;       /* text to ids and back, chat template */
+typedef struct fr_tokenizer fr_tokenizer;       /* converts text to ids and back; has the chat template */
 typedef struct fr_decoder fr_decoder;           /* converts ids to text as they are generated */
 typedef struct fr_drafter fr_drafter;           /* model or layers that propose ids for the target to verify */
 typedef struct fr_adapter fr_adapter;           /* low-rank changes of a model's matrices (LoRA) */
@@ -114,7 +114,7 @@ typedef struct fr_session fr_session;           /* one text: its ids, keys and v
 typedef struct fr_engine fr_engine;             /* what sessions share, so that one forward computes the rows of all of
                                                  * them */
 typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
-typedef struct fr_picture fr_picture;           /* a picture, prepared for one model */
+typedef struct fr_picture fr_picture;           /* a picture that was prepared for one model */
 typedef struct fr_embedder fr_embedder;         /* makes embeddings of texts and scores of pairs of texts */
 typedef struct fr_token_tree fr_token_tree;     /* a tokenizer's tokens as a tree, in which grammars search */
 typedef struct fr_grammar fr_grammar;           /* a language that a text has to follow */
@@ -128,7 +128,8 @@ typedef enum fr_status {
     FR_MEMORY = 3,  /* the system gave no memory */
     FR_NUMERIC = 4, /* the weights gave a logit that is not finite */
     FR_MACHINE = 5, /* this machine lacks something that was asked for, such as an instruction set */
-    FR_UNBUILT = 6, /* the library knows the feature (a family, a drafter, a conversion) but does not have it yet */
+    FR_UNBUILT = 6, /* the library knows of the feature (a family, a drafter, a conversion) but does not implement it
+                     * yet */
     FR_ABORTED = 7, /* an abort callback or a cancellation ended the call */
     FR_LOST = 8,    /* a file from which weights are mapped was shortened or written to: open the model again */
 } fr_status;
@@ -238,11 +239,12 @@ fr_status fr_detokenize(const fr_tokenizer *tokenizer, const int32_t *ids, size_
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder);
 void fr_decoder_free(fr_decoder *decoder);
 
-/* Tells a new decoder that the ids continue a text, such as a prompt. Many tokenizers print the first token of a text
- * without the blank before it; in a continuation that blank must be printed. */
+/* Tells a new decoder that its ids continue a text, such as a prompt. Many tokenizers print the first token of a text
+ * without its leading blank; in a continuation that blank must be printed. */
 void fr_decoder_follow(fr_decoder *decoder);
 
-/* Gives the text that one more id completes. *text belongs to the decoder until its next call; *length may be 0. */
+/* Feeds one more id, and gives the text that it completes. *text belongs to the decoder until its next call; *length
+ * may be 0. */
 fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length);
 
 /* At the end of a text, gives the bytes that the decoder still holds back: those of an incomplete character. */
@@ -251,7 +253,8 @@ fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *leng
 /* Returns one more than the largest id. */
 size_t fr_tokenizer_count(const fr_tokenizer *tokenizer);
 
-/* Return the ids of beginning of sequence, end of sequence and unknown; -1 if the tokenizer has no such token. */
+/* Return the id of a special token: beginning of sequence, end of sequence, or unknown text. -1: the tokenizer has no
+ * such token. */
 int32_t fr_tokenizer_bos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_eos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer);
@@ -259,10 +262,10 @@ int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer);
 typedef enum fr_token_kind {
     FR_TOKEN_NONE,    /* no token has this id */
     FR_TOKEN_TEXT,    /* is in the vocabulary that the tokenizer was trained with */
-    FR_TOKEN_ADDED,   /* was added to the vocabulary and stands for text; found before the text is cut into pieces */
+    FR_TOKEN_ADDED,   /* was added to the vocabulary and is ordinary text; found before the text is cut into pieces */
     FR_TOKEN_CONTROL, /* marks structure, see fr_tokenize; found before the text is cut into pieces */
-    FR_TOKEN_BYTE,    /* stands for one byte of a character that the vocabulary lacks */
-    FR_TOKEN_UNKNOWN, /* stands for text that the vocabulary has no other way to write */
+    FR_TOKEN_BYTE,    /* is one byte, for characters that are not in the vocabulary */
+    FR_TOKEN_UNKNOWN, /* is used for text that the vocabulary has no other way to write */
 } fr_token_kind;
 
 /* Returns the kind of token that has this id. */
@@ -378,7 +381,7 @@ size_t fr_session_waiting(const fr_session *session);
  * were run again. */
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
-/* Empties the timeline. Memory, threads, the memory figures, and pictures that wait for their prompt are kept. */
+/* Empties the timeline. The call keeps memory, threads, the memory figures, and pictures that wait for their prompt. */
 void fr_session_reset(fr_session *session);
 
 /* Return the number of tokens on the timeline, and the number of tokens for which the timeline has room. */
@@ -466,7 +469,7 @@ typedef enum fr_option {
     /* Text, the instruction set: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm. Default: the best set
      * that the machine has, except amx, which is not timed yet. */
     FR_OPT_ISA = 3,
-    /* 1 (default) uses weights directly in the mapped file if their layout allows it, 0 reads them into memory. */
+    /* 1 (default) uses weights directly in the mapped file if their layout allows that; 0 reads them into memory. */
     FR_OPT_MMAP = 4,
     /* 1 locks weights in memory; FR_MACHINE if the system refuses. Default 0. */
     FR_OPT_MLOCK = 5,
@@ -577,9 +580,9 @@ typedef enum fr_option {
     /* Number 0 to 1, default 0.1: XTC's threshold. Above 0.5 no token is left out. */
     FR_OPT_XTC_THRESHOLD = 42,
     /* Number 0 to 100, default 0: off. Each position gets its own temperature, from FR_OPT_TEMPERATURE minus this
-     * number (at least 0) up to FR_OPT_TEMPERATURE plus this number. It grows from the lowest to the highest in
-     * proportion to (entropy / largest possible entropy) ^ exponent. The entropy is that of the tokens that the earlier
-     * filters have left. */
+     * number (at least 0) up to FR_OPT_TEMPERATURE plus this number. The temperature grows from the lowest to the
+     * highest of these in proportion to (entropy / largest possible entropy) ^ exponent. The entropy is that of the
+     * tokens that the earlier filters have left. */
     FR_OPT_DYNATEMP_RANGE = 43,
     /* Number 0 to 100, default 1: the exponent of FR_OPT_DYNATEMP_RANGE. */
     FR_OPT_DYNATEMP_EXPONENT = 44,
@@ -633,8 +636,8 @@ typedef enum fr_option {
 
     /* 1: generation goes on after an end of sequence, except after one that ends a grammar's text. Default 0. */
     FR_OPT_IGNORE_EOS = 32,
-    /* A number n, 0 to 100: gives the log-probability of each id, and of the n ids that were most probable in its
-     * place. Default -1: no log-probabilities. */
+    /* A number n, 0 to 100: gives the log-probability of each generated id, and those of the n ids that were most
+     * probable at its place. Default -1: gives none. */
     FR_OPT_LOGPROBS = 33,
     /* 1: log-probabilities are those of the distribution from which the id is drawn, after masks, penalties, bias,
      * filters and temperature. Tokens that these exclude have -INFINITY, and are sorted by the model's own logits.
@@ -672,8 +675,8 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
  * is false and the option is unchanged. */
 fr_status fr_options_recommend(fr_options *options, const fr_model *model, fr_option option, bool *found);
 
-/* Each function gives the value of an option of its kind, or the default if no value was set. -1 stands for a whole
- * number whose default depends on model or machine. FR_USAGE for an option of another kind. options may be NULL. */
+/* Each function gives the value of an option of its kind, or the default if no value was set. If a whole number's
+ * default depends on model or machine, the value is -1. FR_USAGE for an option of another kind. options may be NULL. */
 fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *value);
 fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value);
 
@@ -854,7 +857,7 @@ fr_status fr_picture_open_bytes(const void *bytes, size_t size, const char *name
                                 fr_picture **picture);
 void fr_picture_close(fr_picture *picture);
 
-/* Returns the number of image tokens (FR_FACT_IMAGE_TOKEN) that stand for the picture in a prompt. */
+/* Returns the number of image tokens (FR_FACT_IMAGE_TOKEN) that a prompt has for the picture. */
 size_t fr_picture_tokens(const fr_picture *picture);
 
 /* Returns the text by which the model's chat template marks a picture's place, such as "<|image_pad|>"; NULL if the
@@ -909,8 +912,8 @@ typedef struct fr_round {
     fr_session *session;
     int32_t *ids;           /* room for `limit` ids */
     size_t limit;           /* FR_STEP_MAX is always enough; 0 only runs a waiting prompt, and no id is given */
-    size_t count, accepted; /* out: as in fr_session_step; both are also 0 while a prompt is being run */
-    fr_status status;       /* out: this session's result; FR_ABORTED if only this session was stopped */
+    size_t count, accepted; /* out: as in fr_session_step; both are 0 while a prompt is still being run */
+    fr_status status;       /* out: this session's result; FR_ABORTED if the abort was only for this session */
     const char *error;      /* out: the session's error line if it failed, valid until its next call */
 } fr_round;
 
@@ -939,13 +942,13 @@ fr_status fr_token_tree_open(const fr_tokenizer *tokenizer, fr_token_tree **tree
 void fr_token_tree_close(fr_token_tree *tree);
 
 typedef enum fr_grammar_kind {
-    FR_GRAMMAR_GBNF,  /* llama.cpp's grammar language, without tokens as terminals; the text must match the rule
-                       * `root` */
+    /* llama.cpp's grammar language, but tokens as terminals are not supported; the text must match the rule `root` */
+    FR_GRAMMAR_GBNF,
     FR_GRAMMAR_REGEX, /* a regular expression that matches the whole text */
     /* A JSON schema, drafts 4 to 2020-12. The text is a JSON value that the schema allows, with members in the order of
      * `properties`. An unsupported keyword is FR_UNBUILT, and the error line names its place (#/properties/a/not);
-     * keywords that JSON Schema does not know are ignored. The formats of 2020-12 except `regex` are enforced exactly
-     * as their standards define them; other formats are ignored. */
+     * keywords that JSON Schema does not know are ignored. Except for `regex`, the formats of draft 2020-12 are
+     * enforced exactly as their standards define them. Other formats are ignored. */
     FR_GRAMMAR_JSON_SCHEMA,
 } fr_grammar_kind;
 
@@ -966,7 +969,7 @@ typedef enum fr_reply_calls { FR_REPLY_CALLS_NONE, FR_REPLY_CALLS_MAY, FR_REPLY_
 typedef struct fr_reply_rule {
     /* the text from fr_chat_render that the reply answers; NULL: it does not end with the mark that opens reasoning */
     const fr_marked_text *prompt;
-    const char *options_json; /* the options that the prompt was rendered with, for their tools */
+    const char *options_json; /* the options with which the prompt was rendered; its "tools" are read */
     fr_reply_calls calls;     /* says whether the reply may call tools, or must */
     const char *tool;         /* the only tool that may be called; NULL: any */
     bool several;             /* a reply may have several calls, if the model's form of calls allows several */
@@ -1040,12 +1043,12 @@ fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count
 fr_status fr_session_put_scored(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink,
                                 void *context);
 
-/* Runs a text and gives hidden rows, which drafters are trained on, some at a time and in order. layers: up to
+/* Runs a text and gives hidden rows, on which drafters are trained, some at a time and in order. layers: up to
  * FR_ROWS_LAYERS_MAX numbers from 0 to FR_FACT_LAYERS. Each row has width = layer_count * hidden float32: the inputs of
- * these layers, one after the other. The number FR_FACT_LAYERS stands for the last layer's output before the final
- * norm. The values have the same bits as those that a drafter reads while the text is generated. If layers is NULL,
- * each row has `hidden` float32: the row after the final norm, which the head reads. Resets the timeline first. The
- * sink can end the call, as in fr_session_logits. FR_USAGE if layers are given and the session drafts with weights. */
+ * these layers, one after the other. The number FR_FACT_LAYERS means the last layer's output before the final norm. The
+ * values have the same bits as those that a drafter reads while the text is generated. If layers is NULL, each row has
+ * `hidden` float32: the row after the final norm, which the head reads. Resets the timeline first. The sink can end the
+ * call, as in fr_session_logits. FR_USAGE if layers are given and the session drafts with weights. */
 #define FR_ROWS_LAYERS_MAX 8
 typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, size_t width);
 fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
@@ -1102,7 +1105,7 @@ typedef struct fr_embedder_text {
     int32_t *ids;
     uint8_t *types; /* [count] token types */
     size_t count;
-    size_t whole;  /* number of tokens that the text had before it was cut to the limit */
+    size_t whole;  /* number of tokens of the text before it was cut to the limit */
     size_t prompt; /* number of leading tokens that belong to the prompt or that the tokenizer puts before it */
 } fr_embedder_text;
 
@@ -1168,7 +1171,7 @@ bool fr_session_adapts(const fr_session *session);
 typedef struct fr_drafting {
     const int32_t *ids; /* the timeline */
     size_t length;      /* length of the timeline */
-    size_t count;       /* the most drafts that can be used, 1 to FR_STEP_MAX - 1 */
+    size_t count;       /* out can have at most this many drafts, 1 to FR_STEP_MAX - 1 */
     double least;       /* FR_OPT_DRAFT_P_MIN; 0 if that is FR_DRAFT_P_AUTO */
     /* Drafts of the session's drafter or n-grams, which the method may propose unchanged or changed. There are none if
      * the session has no drafter and no n-grams. */
@@ -1225,7 +1228,8 @@ fr_status fr_session_save(const fr_session *session, const char *path);
  * pages for the tokens. A failure changes nothing. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
-/* Save to memory (*bytes: free it with fr_free) and restore from it. The bytes are the same as in the file. */
+/* fr_session_save_bytes saves to memory (*bytes: free it with fr_free), and fr_session_restore_bytes restores from it.
+ * The bytes are the same as in the file. */
 fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size);
 
@@ -1241,23 +1245,24 @@ const void *fr_session_attached(const fr_session *session, size_t *size);
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
 typedef enum fr_stat {
-    FR_STAT_PROMPT_TOKENS,    /* prompt tokens run for the first time; after an abort, the others count once they are
+    FR_STAT_PROMPT_TOKENS,       /* prompt tokens run for the first time; after an abort, the others count once they are
                                * run */
-    FR_STAT_REUSED_TOKENS,    /* tokens of fr_session_set_prompt that were already on the timeline and had been run */
-    FR_STAT_RERUN_TOKENS,     /* tokens run again because a truncation dropped their caches */
-    FR_STAT_GENERATED_TOKENS, /* tokens that steps gave */
-    FR_STAT_TARGET_CALLS,     /* decode and verify forwards, without forwards of prompts */
-    FR_STAT_DRAFT_CALLS,      /* rounds that asked for drafts, including those whose drafts were all too unlikely */
-    FR_STAT_DRAFTED,          /* drafts that were verified */
-    FR_STAT_ACCEPTED,         /* drafts that the target accepted */
-    FR_STAT_REJECTED,         /* drafts that the target rejected */
-    FR_STAT_PREFILL_SECONDS,  /* time of prompts, including their first token */
-    FR_STAT_DECODE_SECONDS,   /* time of everything after the first token */
-    FR_STAT_DRAFT_SECONDS,    /* part of DECODE_SECONDS: proposing drafts */
-    FR_STAT_VERIFY_SECONDS,   /* part of DECODE_SECONDS: the target's forwards, including the head */
-    FR_STAT_ACCEPT_SECONDS,   /* part of DECODE_SECONDS: comparing drafts, committing ids, informing the drafter */
-    FR_STAT_VISION_SECONDS,   /* running pictures through the vision tower */
-    FR_STAT_TOWER_RUNS,       /* pictures that the tower was run for; the engine had kept the rows of all others */
+    FR_STAT_REUSED_TOKENS,       /* tokens given to fr_session_set_prompt that were already on the timeline and had been
+                               * run */
+    FR_STAT_RERUN_TOKENS,        /* tokens run again because a truncation dropped their caches */
+    FR_STAT_GENERATED_TOKENS,    /* tokens that steps gave */
+    FR_STAT_TARGET_CALLS,        /* decode and verify forwards, without forwards of prompts */
+    FR_STAT_DRAFT_CALLS,         /* rounds that asked for drafts, including those whose drafts were all too unlikely */
+    FR_STAT_DRAFTED,             /* drafts that were verified */
+    FR_STAT_ACCEPTED,            /* drafts that the target accepted */
+    FR_STAT_REJECTED,            /* drafts that the target rejected */
+    FR_STAT_PREFILL_SECONDS,     /* time of prompts, including their first token */
+    FR_STAT_DECODE_SECONDS,      /* time of everything after the first token */
+    FR_STAT_DRAFT_SECONDS,       /* part of DECODE_SECONDS: proposing drafts */
+    FR_STAT_VERIFY_SECONDS,      /* part of DECODE_SECONDS: the target's forwards, including the head */
+    FR_STAT_ACCEPT_SECONDS,      /* part of DECODE_SECONDS: comparing drafts, committing ids, informing the drafter */
+    FR_STAT_VISION_SECONDS,      /* running pictures through the vision tower */
+    FR_STAT_TOWER_RUNS,          /* pictures that the tower was run for; the engine had kept the rows of all others */
     FR_STAT_TARGET_WEIGHT_BYTES, /* bytes of the target's tensors */
     FR_STAT_DRAFT_WEIGHT_BYTES,  /* bytes of the drafter's tensors */
     /* weights of model and drafter that must stay in memory: copies, and weights that are read for every token */
@@ -1270,17 +1275,18 @@ typedef enum fr_stat {
     FR_STAT_STATE_DRAFT_BYTES, /* part of TARGET_KV_BYTES: states of positions that may still be rejected */
     /* room for checkpoints of sliding layers' caches and of states; a checkpoint takes memory when it is made */
     FR_STAT_CHECKPOINT_BYTES,
-    FR_STAT_SCRATCH_BYTES,   /* working memory of forwards */
-    FR_STAT_KV_USED_BYTES,   /* pages of the engine that sessions and their checkpoints hold, each counted whole */
-    FR_STAT_KV_SHARED_BYTES, /* the part of KV_USED_BYTES in pages with more than one holder */
+    FR_STAT_SCRATCH_BYTES, /* working memory of forwards */
+    /* pages of the engine that sessions and their checkpoints use; each such page counts in full */
+    FR_STAT_KV_USED_BYTES,
+    FR_STAT_KV_SHARED_BYTES, /* the part of KV_USED_BYTES in pages that several sessions or checkpoints use */
     FR_STAT_KV_CACHED_BYTES, /* pages kept for later prompts that begin in the same way; they are freed when pages are
                                 * needed */
     FR_STAT_PEAK_BYTES,      /* peak of the whole process, as the system counts it */
     FR_STAT_COUNT
 } fr_stat;
 
-/* Returns one figure of a session. Counts and bytes are whole numbers below 2^53. For figures about pages, the call
- * waits for drafts that are being made. */
+/* Returns one figure of a session. Counts and bytes are whole numbers below 2^53. For a figure about pages, the call
+ * first waits until drafts that are being made are complete. */
 double fr_session_stat(const fr_session *session, fr_stat stat);
 
 /* Gives, for each verify forward that had drafts, the number of drafts that it accepted. Returns how many such forwards
@@ -1364,7 +1370,7 @@ fr_status fr_model_find(const char *name, const char *const *environment, char *
 
 /* A model that another program has downloaded and stored. */
 typedef struct fr_found {
-    const char *name;    /* a name for fr_model_find, or a path */
+    const char *name;    /* a name that fr_model_find accepts, or a path */
     const char *path;    /* the model's path; fr_model_open accepts it if `problem` is NULL */
     const char *tower;   /* path of the vision tower in the model's folder, or NULL */
     const char *store;   /* "Hugging Face", "llama.cpp", "LM Studio" or "ollama" */

@@ -51,13 +51,13 @@ typedef struct fr_lab_shape {
     const char *name;               /* one of FR_LAB_SHAPES */
     const char *type;               /* the type of all matrices, one of FR_LAB_WRITTEN */
     size_t vocab;                   /* number of ids; 0: the shape's own */
-    size_t layers;                  /* number of layers to write, from the first; 0: all */
+    size_t layers;                  /* number of layers to write, beginning with the first; 0: all */
     size_t experts;                 /* experts in each mixture; 0: all */
     void (*note)(const char *line); /* NULL, or a function that gets warnings for the user, a line each */
 } fr_lab_shape;
 
-/* Writes random weights of a shape as GGUF, so that engines can be timed on it. options: only the progress function is
- * read; may be NULL. */
+/* Writes random weights in a shape as GGUF, so that engines can be timed with them. options: only the progress function
+ * is read; may be NULL. */
 fr_status fr_lab_synth(const fr_lab_shape *shape, const fr_options *options, FILE *out);
 
 /* Writes a GGUF target or drafter as another GGUF file. In the new file the matrices are stored in the order in which
@@ -69,7 +69,7 @@ fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
  * drafter. In all other respects it works like fr_lab_pack. */
 fr_status fr_lab_pack_beside(const char *drafter, const char *target, const fr_options *options, FILE *out);
 
-/* Lists of words that options and calls take, from the library's own tables. */
+/* Lists of words that options and calls accept. They come from the library's own tables. */
 typedef enum fr_lab_words {
     FR_LAB_NO_WORDS,
     FR_LAB_ISA,         /* instruction sets, weakest first */
@@ -143,7 +143,7 @@ typedef struct fr_lab_importances {
     const char *text;               /* name of the text that was run */
     size_t chunk, chunks;           /* chunk: ids in a chunk, at least 1; chunks: the number of chunks that ran */
     bool older;                     /* llama.cpp's older form instead of GGUF */
-    void (*note)(const char *line); /* NULL, or called with lines about experts that no row chose */
+    void (*note)(const char *line); /* NULL, or a function that gets lines about experts that no row was sent to */
 } fr_lab_importances;
 
 /* Writes the sums that a model has collected (fr_lab_collect) as an importance matrix in llama.cpp's form. */
@@ -192,8 +192,8 @@ fr_status fr_lab_session_set_aside(fr_session *session);
 fr_status fr_lab_session_take_up(fr_session *session);
 
 /* Gives the session in which an embedder of an engine runs its texts, so that the session can get adapters. Further
- * texts run in copies of this session, which take the engine's free room. The session belongs to the embedder. FR_USAGE
- * for an embedder without an engine. */
+ * texts run in copies of this session, for which the engine must have room. The session belongs to the embedder.
+ * FR_USAGE for an embedder without an engine. */
 fr_status fr_lab_embedder_session(fr_embedder *embedder, fr_session **session);
 
 /* Gives the number of texts for which the last call of fr_embedder_rows or fr_embedder_scores made a row or a score. If

@@ -57,10 +57,10 @@ void fr_lab_ranks_decide_alone(void);
 /* Returns the job's first failure, or FR_OK. */
 fr_status fr_lab_ranks_check(void);
 
-/* Makes rank 0's engine send the other ranks every call to it and its sessions from now on. Such calls open, close,
- * reset or set aside sessions, give them ids, pictures, masks, grammars, settings or stop strings, embed texts, and run
- * rounds, which can be cancelled and aborted as always. Other calls that would run or change a session are
- * FR_UNBUILT. */
+/* Makes rank 0's engine send the other ranks every call to it and its sessions from now on. These are the calls that
+ * open, close, reset or set aside sessions; that give them ids, pictures, masks, grammars, settings or stop strings;
+ * that embed texts; and that run rounds, which can be cancelled and aborted as always. Other calls that would run or
+ * change a session are FR_UNBUILT. */
 fr_status fr_lab_engine_lead(fr_engine *engine);
 
 /* Makes another rank's engine, of the same model and options, carry out the calls that rank 0 sends. Returns once rank
@@ -72,7 +72,7 @@ fr_status fr_lab_engine_follow(fr_engine *engine);
 void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line));
 
 /* Returns true if this signal must end this process. Returns false if the signal is only a consequence of the job's
- * failure, which ends the process anyway. A signal handler may call this. */
+ * failure; that failure ends the process anyway. A signal handler may call this. */
 bool fr_lab_ranks_struck(int signal_number);
 
 #endif

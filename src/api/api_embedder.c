@@ -116,7 +116,7 @@ static fr_status rows_led(fr_embedder *e, const fr_embedder_text *texts, size_t 
     size_t width = dimensions ? dimensions : e->recipe.width;
     fr_session *session;
     FR_TRY(fr_lab_embedder_session(e, &session));
-    FR_TRY(fr_embedder_run(e, NULL, 0, dimensions, normalize, rows)); /* checks all arguments but the texts */
+    FR_TRY(fr_embedder_run(e, NULL, 0, dimensions, normalize, rows)); /* checks all arguments except the texts */
     FR_TRY(fr_embedder_check(e, texts, count));
     fr_status status = FR_OK;
     for (size_t t = 0; t < count && status == FR_OK; t++) {

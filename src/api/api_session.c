@@ -19,7 +19,7 @@
 #include "src/engine/session/session_file.h"
 #include "src/engine/session/timeline.h"
 
-/* Checks that a session is given and belongs to this process; FR_USAGE if not. */
+/* Checks that a session is given and belongs to this process. If not, returns FR_USAGE. */
 static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }

@@ -37,7 +37,8 @@ static fr_status estimate(const fr_model *model, const char *drafter_path, const
         fr_memory_use drafters = fr_drafter_memory_use(drafter);
         add_weights(bytes, &drafters);
     }
-    /* fr_session_open ignores FR_OPT_KV_MEMORY, so one session with that option means an engine for one session */
+    /* fr_session_open ignores FR_OPT_KV_MEMORY; so if that option is set, one session means an engine for one
+     * session */
     bool alone = sessions == 1 && options->value[FR_OPT_KV_MEMORY] == 0;
     fr_status status = fr_session_measure(model, drafter, options, alone ? 0 : sessions, &taken);
     if (status == FR_OK) add_sessions(bytes, &taken);

@@ -1,8 +1,7 @@
-/* Describes a model, drafter or vision tower in words, after checking that it can be used by opening it.
+/* Opens a model, drafter or vision tower, which checks that it can be used, and describes it in words.
  *
- * In: a folder or a GGUF file; for a drafter, perhaps also the target's folder or file. Out: a description on a
- * stream, or the reason in fr_last_error() if it can't be used. Nothing is computed: the files are opened as for
- * generation, which checks them. */
+ * In: a folder or a GGUF file; for a drafter, perhaps also the target's folder or file. Out: a description on a stream,
+ * or the reason in fr_last_error() why it can't be used. No forward is run. */
 #include "src/api/inspect.h"
 
 #include "base/error.h"
@@ -286,7 +285,7 @@ static void print_assistant(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
-/* Refuses a model for which this machine lacks memory, as opening it would, but only after the description was
+/* Refuses a model for which this machine lacks memory, as opening it would. It is called only after the description was
  * printed. */
 static fr_status check_memory(const fr_inspected *what) {
     const fr_mmproj *tower = what->model ? what->model->mmproj : NULL;
@@ -330,7 +329,7 @@ static fr_status refuse_context(const fr_lab_inspection *how, const fr_checkpoin
     return fr_fail(FR_USAGE, "%s is no model: how much a context takes is its model's to say", files->path);
 }
 
-/* Begins a drafter's description: stores the drafter in the field of its kind, which decides what is printed. */
+/* Begins a drafter's description. Stores the drafter in the field for its kind; that field decides what is printed. */
 static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_inspection *how) {
     fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
     if (drafter->method == &fr_draft_assistant)
@@ -387,7 +386,7 @@ static fr_options at_context(const fr_inspected *what, const fr_options *options
     return at;
 }
 
-/* Refuses a model that needs more memory than FR_OPT_MEMORY, as opening a session would, but only after the
+/* Refuses a model that needs more memory than FR_OPT_MEMORY, as opening a session would. It is called only after the
  * description was printed. */
 static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter, fr_options *at) {
     uint64_t limit = (uint64_t)at->value[FR_OPT_MEMORY], target = fr_model_memory_use(what->model).stays;
@@ -433,7 +432,7 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     what.kv_types = fr_model_kv_types(model, options);
     what.memory_use = add_memory_use(model, what.own);
     fr_options at = at_context(&what, options);
-    if (!how->target) at.spec_type[0] = '\0'; /* spec_type is about the drafter, which is described after its target */
+    if (!how->target) at.spec_type[0] = '\0'; /* it names the drafter's method; here only the target is described */
     fr_status status = fr_session_measure(model, drafter, &at, 0, &what.memory);
     if (status == FR_OK) status = print(&what, out);
     if (status == FR_OK) status = check_limit(&what, drafter, &at);

@@ -19,11 +19,11 @@ typedef struct fr_inspected {
     const fr_weights *weights;
     const fr_model *model;         /* the model, or the target of a drafter; NULL: a drafter without its target */
     const fr_drafter *own;         /* the MTP layer in the checkpoint of a model; NULL: it has none */
-    const fr_assistant *assistant; /* the drafter, if it is Gemma 4's assistant; else NULL */
-    const fr_drafter *eagle;       /* the drafter, if it is of EAGLE's kind; else NULL */
-    const fr_drafter *block;       /* the drafter, if it drafts whole blocks; else NULL */
-    const fr_drafter *draft_model; /* the drafter, if it is a whole model; else NULL */
-    const fr_drafter *mtp;         /* the drafter, if it is a target's MTP layer; else NULL */
+    const fr_assistant *assistant; /* the drafter, if it is Gemma 4's assistant; otherwise NULL */
+    const fr_drafter *eagle;       /* the drafter, if it is of EAGLE's kind; otherwise NULL */
+    const fr_drafter *block;       /* the drafter, if it drafts whole blocks; otherwise NULL */
+    const fr_drafter *draft_model; /* the drafter, if it is a whole model; otherwise NULL */
+    const fr_drafter *mtp;         /* the drafter, if it is a target's MTP layer; otherwise NULL */
     const fr_vision *vision;       /* the vision tower, alone or in a model; NULL: there is none */
     const fr_lab_inspection *how;
     fr_kv_types kv_types;

@@ -39,7 +39,7 @@ static json_t *text_of(const char *text) {
     return value;
 }
 
-/* Gives a type as options spell it: "q8_0". */
+/* Gives a type as options write it: "q8_0". */
 static json_t *option_word(fr_dtype type) {
     char word[16];
     snprintf(word, sizeof word, "%s", fr_dtype_name(type));

@@ -4,7 +4,7 @@
 #include "formats/storage.h"
 #include "src/api/inspect.h"
 
-/* Returns true if `inspect` describes both matrices in the same words, so that they are counted together. */
+/* Returns true if inspect describes both matrices in the same words; they are then counted together. */
 static bool alike(const fr_storage *a, const fr_storage *b) {
     bool whole = a->groups == 1 && b->groups == 1; /* each group is a whole row or the whole matrix */
     return strcmp(a->method, b->method) == 0 && a->codes.bits == b->codes.bits && a->scale_rows == b->scale_rows &&

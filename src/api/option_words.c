@@ -87,7 +87,7 @@ static const char *read_bias(const char *text, fr_logit_bias *bias) {
     return end;
 }
 
-/* Adds a list of biases, or nothing if one of them is wrong. */
+/* Adds a list of biases. If one of them is wrong, adds none of them. */
 static fr_status add_biases(fr_options *options, const char *list) {
     size_t count = options->bias_count;
     for (const char *at = list; at; at = *at == ',' ? at + 1 : NULL) {

@@ -1,4 +1,4 @@
-/* Sends each call that rank 0's engine gets to all other ranks: see rank_leader.h.
+/* Sends each call to rank 0's engine to all other ranks: see rank_leader.h.
  *
  *      rank 0 -> others    a command; then the bytes that belong to it, if there are any
  *
@@ -27,7 +27,7 @@ typedef enum kind {
     SHOW,   /* bytes: pictures (fr_shown_pack); no bytes if rank 0 itself could not show the pictures */
     DECIDE, /* number: bits of fr_session.leader_decides */
     DRAW,   /* bytes: options, then their biases */
-    STOPS,  /* number: how many strings; bytes: the strings, each with its NUL */
+    STOPS,  /* number: the number of strings; bytes: the strings, each with its NUL */
     TRACE,  /* number: 1 if the session has a trace */
     SET_ASIDE,
     TAKE_UP,
@@ -90,7 +90,7 @@ static void tell_options(const fr_session *session, kind what, const fr_options 
         told->biases = NULL;
         if (biases) memcpy(told + 1, options->biases, biases);
     }
-    /* if memory ran out, the command is sent without options, and the other ranks refuse such a command */
+    /* if memory ran out, the command is sent without options, and the other ranks then refuse it */
     tell_of(session, what, 0, told, told ? sizeof *told + biases : 0);
     free(told);
 }

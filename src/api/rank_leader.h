@@ -41,8 +41,8 @@ void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count,
 void fr_rank_leader_score(fr_session *session, const int32_t *ids, size_t count);
 void fr_rank_leader_ran(fr_session *session);
 
-/* fr_rank_leader_step asks the abort callbacks of a round's sessions, and then tells the other ranks that the round
- * will be run. fr_rank_leader_stepped is called once the round was run. */
+/* fr_rank_leader_step calls the abort callbacks of a round's sessions, and then tells the other ranks that the round
+ * will be run. fr_rank_leader_stepped must be called after the round was run. */
 void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t count);
 void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count);
 

@@ -13,7 +13,7 @@ fr_ranks *fr_job(void);
 fr_rank_plan fr_job_plan(void);
 void fr_job_note_split(bool layers);
 
-/* Fails if a rank has other options than rank 0. Options that change only a rank's speed may differ. */
+/* Fails if a rank has other options than rank 0. Options that change only the speed of a rank may differ. */
 fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options);
 
 #endif

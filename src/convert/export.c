@@ -110,7 +110,8 @@ static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
     return export->mtp && fr_weights_is_scales(&export->mtp->weights, tensor);
 }
 
-/* Adds the two halves of a matrix as two tensors, as GGUF has them. In a stack of matrices, each matrix is halved. */
+/* Adds the two halves of a matrix as two tensors, as GGUF has them. If the tensor is a stack of matrices, each matrix
+ * is halved. */
 static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                            fr_outputs *outputs) {
     size_t dims = found->name->slot == FR_SLOT_PARTS ? 2 : 3;
@@ -235,8 +236,8 @@ static fr_status add_vector_parts(const fr_export *export, const fr_tensor *tens
     return FR_OK;
 }
 
-/* Adds the norms of all heads as one tensor. In the folder each head's norm is a tensor of its own; the first one adds
- * all of them. */
+/* Adds the norms of all heads as one tensor. In the folder, each head's norm is a tensor of its own; when the first of
+ * these tensors is listed, all are added. */
 static fr_status add_head_norms(const fr_export *export, const char *name, const fr_tensor_name_found *found,
                                 fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -290,8 +291,8 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds the embedding table once more as the head if the folder has no head. Both are written multiplied by a factor
- * (set_factors). The factor of the embeddings differs from that of the logits, so one table can't serve as both. */
+/* Adds the embedding table once more as the head if the folder has no head. This is needed because both are multiplied
+ * by a factor when they are written (set_factors), and the factor of the embeddings differs from that of the head. */
 static fr_status add_tied_head(const fr_export *export, fr_outputs *outputs) {
     const fr_output *table = NULL;
     for (size_t i = 0; i < outputs->count; i++) {
@@ -431,8 +432,8 @@ static void print_count(double count, char *text, size_t size) {
     snprintf(text, size, "%.*f%s", count < 9.5 ? 1 : 0, count, units[unit]);
 }
 
-/* Adds the number of parameters. For a mixture it is written as "8x342K": the number of experts, times the parameters
- * of a model with a single expert. */
+/* Adds the number of parameters. For a mixture it is written like "8x342K": the number of experts, and the number of
+ * parameters that the model would have with a single expert. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const fr_experts_spec *mixture = export->spec ? fr_spec_experts(export->spec) : NULL;
     const fr_encoder *encoder = export->target ? export->target->encoder : NULL;

@@ -6,7 +6,8 @@
 #include "base/error.h"
 #include "src/convert/export.h"
 
-/* Adds the dense layers of EmbeddingGemma's kind: without bias, activation or residual. */
+/* Adds the dense layers after the pooling. They must be of EmbeddingGemma's kind: without bias, activation or
+ * residual. */
 static fr_status add_steps(const fr_export *export, fr_outputs *outputs) {
     size_t dense = 0;
     const fr_recipe *recipe = &export->recipe;
@@ -30,7 +31,7 @@ static fr_status add_steps(const fr_export *export, fr_outputs *outputs) {
     return FR_OK;
 }
 
-/* Returns true for a tensor of float numbers as the file stores them. */
+/* Returns true for a tensor that the file stores as plain float numbers. */
 static bool is_plain(const fr_export *export, const fr_tensor *tensor) {
     return !tensor->storage && !tensor->packed && !fr_weights_scales(export->weights, tensor) &&
            tensor->type < FR_FLOAT_TYPES;
@@ -71,7 +72,8 @@ static fr_status cut_table(fr_export *export, const char *name, const fr_tensor 
     return FR_OK;
 }
 
-/* Leaves out the bias of a mixture's experts, for which llama.cpp has no tensor. It must be 0. */
+/* Leaves out the bias of a mixture's experts, because llama.cpp has no tensor for it. Every value of the bias must be
+ * 0. */
 static fr_status drop_bias(const fr_export *export, const fr_tensor *tensor) {
     bool zero = is_plain(export, tensor);
     for (uint64_t i = 0; zero && i < tensor->shape[0]; i++) {
@@ -85,7 +87,8 @@ static fr_status drop_bias(const fr_export *export, const fr_tensor *tensor) {
                    export->files->path, tensor->name, export->architecture);
 }
 
-/* Adds a third dimension to the flat tensor of a mixture's experts. The tensor of down has columns as rows. */
+/* Adds a third dimension to the flat tensor of a mixture's experts. The tensor for the down projection is stored
+ * transposed. */
 static fr_status part_experts(const fr_export *export, const fr_tensor *tensor, fr_output *output) {
     fr_encoder_facts facts = fr_encoder_fact(export->target->encoder);
     bool down = strstr(output->name, "ffn_down_exps") != NULL;

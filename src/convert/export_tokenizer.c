@@ -17,7 +17,7 @@
 
 #define ENDS_MAX 3
 
-/* Kinds of tokens by llama.cpp's numbers. */
+/* Kinds of tokens, with the numbers that llama.cpp gives them. */
 typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 } token_type;
 
 typedef struct token {
@@ -178,9 +178,9 @@ static fr_status configured_token(const fr_checkpoint *files, size_t vocab, cons
     return fr_json_int(text, key, -1, (int64_t)vocab - 1, -1, files->path, id);
 }
 
-/* Adds the end-of-sequence ids of all configs. If the tokenizer's own end id is one of these ids, it comes first. A
- * single id is written as both eos and eot, because readers that find no eot would guess further ids by their
- * texts. */
+/* Adds the end-of-sequence ids of all configs. If the tokenizer's own end id is one of these ids, it comes first. If
+ * there is only one id, it is written as both eos and eot. Without an eot, readers would search for further end tokens
+ * by their texts. */
 static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
     static const char *const keys[ENDS_MAX] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                                "tokenizer.ggml.eom_token_id"};
@@ -216,13 +216,13 @@ static int64_t around(const int32_t *ids, size_t count, int64_t id) {
     return id >= 0 && adds(ids, count, id) ? id : -1;
 }
 
-/* Adds the special tokens. For tokenizers of GLM-4's kind, the end token also stands for the begin token and the
- * unknown token if these are missing (conversion/glm.py). */
+/* Adds the special tokens. In tokenizers of GLM-4's kind, if the begin token or the unknown token is missing, the end
+ * token is written in its place (conversion/glm.py). */
 static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source,
                               const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
     int64_t unknown = named_token(source, tokens, vocab, "unk"), padding = named_token(source, tokens, vocab, "pad");
-    /* Text encoders have other names for the tokens that they put around a text. */
+    /* text encoders name the tokens that they put around a text cls and sep */
     if (begin < 0) begin = around(source->prefix, source->prefix_count, named_token(source, tokens, vocab, "cls"));
     if (end < 0) end = around(source->suffix, source->suffix_count, named_token(source, tokens, vocab, "sep"));
     if (kind->end_for_all && begin < 0) begin = end;
@@ -235,8 +235,8 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", adds(source->prefix, source->prefix_count, begin));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", adds(source->suffix, source->suffix_count, end));
-    /* RoBERTa's kinds have two separators between the texts of a pair. Readers write the first one because it is the
-     * end token, and need a key for the second one. */
+    /* RoBERTa's tokenizers put two separators between the texts of a pair. Readers write the end token as the first
+     * one, and need a key for the second one. */
     bool two = false;
     for (size_t i = 1; i < source->pair_count; i++) two |= source->pair[i].id >= 0 && source->pair[i - 1].id >= 0;
     if (two) put_id(writer, "tokenizer.ggml.seperator_token_id", end);
@@ -306,9 +306,9 @@ static bool has_rule(const fr_text_rules *rules, fr_rule_kind kind) {
     return false;
 }
 
-/* Finds the kind that cuts texts as the source does. With WordPiece, three of the normalizer's rules have keys of
- * their own in a GGUF file and belong to no kind, so they are left out of the comparison. These rules must be the
- * normalizer's last ones, in the order in which readers apply them. */
+/* Finds the kind of tokenizer that cuts texts as the source does. With WordPiece, three of the normalizer's rules have
+ * keys of their own in a GGUF file and do not belong to the kind, so they are left out of the comparison. These rules
+ * must be the normalizer's last ones, in the order in which readers apply them. */
 static const fr_pre_tokenizer *find_kind(const fr_tokenizer_source *source, const fr_tokenizer_form *form) {
     static const fr_rule_kind keyed[] = {FR_RULE_NFD, FR_RULE_DROP_NONSPACING, FR_RULE_LOWERCASE};
     fr_tokenizer_source compared = *source;

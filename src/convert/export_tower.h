@@ -12,11 +12,11 @@ typedef struct fr_tower_export {
     const fr_checkpoint *files;
     fr_weights weights;
     fr_vision *vision;
-    float **values; /* the values of the tensors that GGUF has in another order */
+    float **values; /* the values of the tensors that have another order in GGUF */
     size_t value_count;
 } fr_tower_export;
 
-/* Sets *found if the folder has a vision tower of a supported kind. */
+/* Sets *found to true if the folder has a vision tower of a supported kind. */
 fr_status fr_tower_export_find(const fr_checkpoint *files, bool *found);
 
 /* Opens the folder's tower and lists its tensors. Close it even after a failure. */

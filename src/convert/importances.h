@@ -16,7 +16,7 @@ typedef struct fr_importances {
     fr_imatrix matrix;
 } fr_importances;
 
-/* Opens the file. A failure leaves nothing open. The path must outlive the importances. */
+/* Opens the file. After a failure nothing is open. The path must outlive the importances. */
 fr_status fr_importances_open(fr_importances *importances, const char *path);
 void fr_importances_close(fr_importances *importances);
 

@@ -130,8 +130,7 @@ void fr_outputs_free(fr_outputs *outputs) {
     *outputs = (fr_outputs){0};
 }
 
-/* Puts the tensors that belong to no layer first, and then the layers in ascending order, in whatever order the source
- * had them. */
+/* Sorts the tensors: those that belong to no layer come first, and then the layers in ascending order. */
 static int by_layer(const void *left, const void *right) {
     const fr_output *a = left, *b = right;
     bool a_block = strncmp(a->name, "blk.", 4) == 0, b_block = strncmp(b->name, "blk.", 4) == 0;

@@ -21,7 +21,7 @@ typedef struct fr_row_factor {
     float factor;
 } fr_row_factor;
 
-enum { FR_ROW_FACTORS = 5 }; /* the parts of Mamba-2's input, which each have a factor */
+enum { FR_ROW_FACTORS = 5 }; /* the most parts with a factor: Mamba-2's input has five, each with a factor of its own */
 
 typedef struct fr_output {
     char *name;
@@ -45,7 +45,7 @@ typedef struct fr_output {
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];
     fr_reorder reorder; /* the order that rows or columns (in a vector: values) have in the source */
-    fr_values change;   /* how each value is computed from the source's */
+    fr_values change;   /* how a value is computed from the source's value */
     /* factors of rows, in ascending order of rows. `end` 0 ends the list; rows after it are unchanged. */
     fr_row_factor factors[FR_ROW_FACTORS];
     bool offsets; /* the source's integers are relative to their own index; the file's integers are absolute */

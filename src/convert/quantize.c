@@ -21,7 +21,7 @@
 #include "src/engine/model/model.h"
 #include "src/engine/weights/bound.h"
 
-/* Number of values in a batch. This gives enough rows for every thread, and needs little memory. */
+/* Number of values in a batch. A batch of this size has enough rows for every thread, and needs little memory. */
 #define BATCH_VALUES ((size_t)4 << 20)
 
 /* -------------------------------------------------------------------------------------------- what a GGUF file has */
@@ -34,7 +34,7 @@ static size_t first_number(const fr_gguf *gguf, const char *key) {
     return number > 0 ? (size_t)number : 0;
 }
 
-/* Gives the number of heads that share a KV head in the first layer; 0 if it has none. */
+/* Gives the number of heads that share a KV head in the first layer; 0 if the layer has no KV heads. */
 static size_t shared_heads(const fr_gguf *gguf) {
     size_t kv_heads = first_number(gguf, ".attention.head_count_kv");
     return kv_heads > 0 ? first_number(gguf, ".attention.head_count") / kv_heads : 0;
@@ -241,7 +241,7 @@ static void advance(stream *s, size_t begin, size_t end) {
     if (s->progress) s->ended |= !s->progress(s->progress_context, s->done, s->total);
 }
 
-/* Reports rows as done, and releases their pages. Neighbouring rows of the source are released together. */
+/* Reports rows as done, and releases their pages. Pages of neighbouring rows of the source are released together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
     /* rows of a folder that a quantizer wrote may be spread over pages that are still needed */
@@ -255,7 +255,7 @@ static void advance_rows(stream *s, const fr_output *output, size_t row, size_t 
     }
 }
 
-/* Finds the first bad row, which is the same for any number of threads. */
+/* Finds the first row that can't be written. It is the same row for any number of threads. */
 static fr_status check_batch(const batch *b, size_t threads, size_t first_row) {
     for (size_t i = 0; i < threads; i++)
         if (b->bad[i] < b->rows)
@@ -310,7 +310,7 @@ static void transpose(const fr_output *output, float *row, float *values) {
         }
 }
 
-/* Writes float values. A vector whose values change places is handled as rows of one value each. */
+/* Writes float values. If the values of a vector change places, it is handled as rows of one value each. */
 static fr_status write_numbers(stream *s, const fr_output *output) {
     size_t cols = (size_t)output->shape[output->dims - 1], rows = fr_output_rows(output);
     if (output->reorder.order != FR_ROWS_ALIKE && output->dims == 1) {
@@ -358,7 +358,7 @@ static fr_status write_transposed(stream *s, const fr_output *output) {
     return status;
 }
 
-/* Writes integers. They are token ids, and few, so one thread does it. */
+/* Writes integers. They are token ids, and there are few of them, so one thread writes them all. */
 static fr_status write_integers(stream *s, const fr_output *output) {
     const fr_tensor *source = output->source;
     size_t size = fr_dtype_row_bytes(source->type, 1), count = (size_t)(source->bytes / size);

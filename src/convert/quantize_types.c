@@ -159,23 +159,23 @@ static bool stays(const char *name) {
     return strstr(name, "per_layer_model_proj") || strstr(name, "centroids");
 }
 
-/* Returns true for matrices of values, or of values together with queries and keys. */
+/* Returns true for matrices of values, and for joined matrices of queries, keys and values. */
 static bool is_v(const char *name) {
     return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight") || strstr(name, "attn_kv_b.weight");
 }
 
-/* Facts about the model on which the choice of a tensor's type depends. */
+/* Facts about the model that decide a tensor's type. */
 typedef struct layout {
     bool tied; /* token_embd is also the head */
     /* counts of attn_v matrices. v_index: the earlier ones that no rule names; v_count: all of them */
     size_t v_index, v_count;
     size_t down_index; /* number of the earlier ffn_down matrices that no rule names */
-    size_t experts;    /* experts of a mixture; 0: the model is no mixture */
+    size_t experts;    /* number of experts of a mixture; 0: the model is no mixture */
     bool used[FR_TYPE_RULES_MAX];
 } layout;
 
-/* Returns true for mixtures of 8 experts. Their attention is small compared with the experts, so it may have more
- * bits. */
+/* Returns true for mixtures of 8 experts. In these models attention is small compared with the experts, so attention
+ * may have more bits. */
 static bool few_experts(const layout *l) {
     return l->experts == 8;
 }

@@ -15,7 +15,8 @@ typedef struct fr_type_rule {
 
 #define FR_TYPE_RULES_MAX 64
 
-/* llama-quantize's mixtures: some types have several, which differ in the bits of the more important tensors. */
+/* llama-quantize's mixtures of types. Some types have several mixtures, which give different numbers of bits to the
+ * more important tensors. */
 typedef enum fr_mixture { FR_MIXTURE_M, FR_MIXTURE_S, FR_MIXTURE_L } fr_mixture;
 
 typedef struct fr_type_choice {
@@ -43,7 +44,7 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
  * gets the type to which llama-quantize falls back. */
 fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
 
-/* Sets the types of random weights: matrices get `type`, and tensors that keep their precision get F16. Tensors of
+/* Sets the types of random weights: matrices get `type`, and tensors that keep their precision get F16. Tensors with
  * given values already have their types. */
 void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
 

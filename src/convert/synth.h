@@ -49,8 +49,8 @@ void fr_synth_put_tokenizer(const fr_synth_family *family, size_t vocab, fr_gguf
 
 /* ----------------------------------------------------------------------------------------------------------- family */
 
-/* The mean of the random values of a vector. The first entry whose name is the end of the vector's name decides.
- * Without such an entry the mean is 1. */
+/* The mean of the random values of a vector. Of several entries, the first whose name is the end of the vector's name
+ * is used. If there is none, the mean is 1. */
 typedef struct fr_synth_mean {
     const char *name;
     float mean;
@@ -61,7 +61,7 @@ typedef struct fr_synth_model {
     json_t *config;
     fr_trunk_spec spec;
     fr_outputs outputs;
-    void *ids; /* the values of a drafter's tensor that holds ids */
+    void *ids; /* the values of a drafter's tensor of token ids */
 } fr_synth_model;
 
 struct fr_synth_family {
@@ -110,10 +110,10 @@ fr_status fr_synth_read(const fr_synth_order *order, fr_synth_model *model);
 /* Sets a number in a config.json; returns false if there is no memory. */
 bool fr_synth_set(json_t *config, const char *key, size_t value);
 
-/* In synth_tensors.c: lists every tensor that the family's tables have for the model's spec. */
+/* In synth_tensors.c. Lists every tensor that the family's name tables have for the model's spec. */
 fr_status fr_synth_list(const fr_synth_shape *shape, fr_synth_model *model);
 
-/* Adds a matrix that is in no table. */
+/* Adds a matrix that is in none of these tables. */
 fr_status fr_synth_add_matrix(fr_synth_model *model, const char *name, size_t features, size_t cols);
 
 #endif

@@ -15,8 +15,8 @@ static bool complete(const fr_synth_order *order, json_t *config) {
     return fr_synth_set(config, "num_hidden_layers", 1);
 }
 
-/* Adds, for each id of the draft vocabulary, the target's id of the same token. These ids are spread evenly over all
- * of the target's ids. */
+/* Adds the ids of the draft vocabulary: for each of its tokens, the target's id of that token. These ids are spread
+ * evenly over all ids of the target. */
 static fr_status add_ids(fr_synth_model *model, size_t count) {
     int64_t *ids = model->ids = calloc(count, sizeof *ids);
     if (!ids) return fr_fail_memory("draft vocabulary", count * sizeof *ids);
@@ -42,7 +42,7 @@ static fr_status add_drafter(const fr_synth_order *order, fr_synth_model *model,
     return FR_OK;
 }
 
-/* The drafter. It has no rope scaling, because EAGLE-3 drafters are trained on short texts. */
+/* The EAGLE-3 drafter. It has no rope scaling, because EAGLE-3 drafters are trained on short texts. */
 const fr_synth_family fr_synth_eagle3 = {
     &fr_family_llama,     &fr_synth_llama_tokenizer,  .layer_names = fr_eagle3_layer_names,
     .complete = complete, .add_drafter = add_drafter, .architecture = "eagle3"};

@@ -1,4 +1,4 @@
-/* Sets the values of the config.json for which random weights are made (synth.h). */
+/* Sets values in the config.json from which a shape is read (synth.h). */
 #include "src/convert/synth.h"
 
 bool fr_synth_set(json_t *config, const char *key, size_t value) {

@@ -1,7 +1,7 @@
 /* Lists the tensors of a shape by its family's name tables (synth.h).
  *
- * In: a spec, and the optional tensors that the model has. Out: names and shapes, in the tables' order. If several
- * rows of a table fill one field, only the row that binding would use is listed. */
+ * In: a spec, and the optional tensors that the model has. Out: names and shapes, in the tables' order. If several rows
+ * of a table are names for the same tensor of the model, only the row that binding would use is listed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static bool shape_has(const fr_synth_shape *shape, const char *name) {
     return false;
 }
 
-/* Returns true if an earlier row of the table fills every field that this row would fill. */
+/* Returns true if an earlier row of the table names every tensor of the model that this row would name. */
 static bool covers(const fr_tensor_name *earlier, const fr_tensor_name *name) {
     bool next = fr_tensor_name_fills_two(earlier) && earlier->field + sizeof(fr_matrix *) == name->field;
     bool fused = earlier->slot == FR_SLOT_QKV || earlier->slot == FR_SLOT_QKV_VECTOR;

@@ -1,5 +1,5 @@
-/* Makes vocabularies for files with random weights (synth.h). Their tokens mean nothing, but every byte has one, so
- * any text can be a prompt. */
+/* Makes vocabularies for files with random weights (synth.h). Their tokens have no meaning, but every byte is a token,
+ * so any text can be a prompt. */
 #include <stdio.h>
 #include <string.h>
 

@@ -11,7 +11,7 @@
 
 typedef struct comparison {
     const char *text;
-    size_t length; /* the length of the text up to its colon */
+    size_t length; /* the length of the text before its colon */
     fr_near_name *near;
 } comparison;
 

@@ -10,8 +10,8 @@
 enum { FR_NEAR_NAME = 512, FR_NEAR_NAMES = 1024 };
 
 typedef struct fr_near_name {
-    char name[FR_NEAR_NAME];   /* the first model that the name may mean; "": none */
-    char names[FR_NEAR_NAMES]; /* the names of all models that the name may mean, separated by commas */
+    char name[FR_NEAR_NAME];   /* the first model that may be meant; "": there is none */
+    char names[FR_NEAR_NAMES]; /* the names, separated by commas, of all models that may be meant */
     size_t count;
     bool exact; /* `names` lists only models that have the requested file or tag */
 } fr_near_name;

@@ -20,7 +20,7 @@ void fr_repository_which(const fr_names *names, size_t index, char *which, size_
 /* Finds what to open in a repository's own folder: a file, or the folder itself if it is a published model. */
 fr_status fr_repository_find(const char *folder, const char *which, fr_found_files *found);
 
-/* Gives the folder itself if fr_repository_find found nothing in it although it has weights. Opening the folder then
+/* Gives the folder itself if fr_repository_find found no model in it, although it has weights. Opening the folder then
  * fails with an error line that says why. */
 fr_status fr_repository_find_other(const char *folder, fr_found_files *found);
 

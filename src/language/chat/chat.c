@@ -128,7 +128,7 @@ static fr_status adapt(fr_chat_templates *chat, json_t *messages, const fr_chat_
     return status;
 }
 
-/* A conversation with the template that was chosen for it. */
+/* A conversation, and the template that was chosen for it. */
 typedef struct conversation {
     const fr_tokenizer *tokenizer;
     const fr_template *template;
@@ -257,7 +257,7 @@ const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length)
     return text;
 }
 
-/* Lines that report changes, in the order of the bits in chat_turns.h. */
+/* Lines that report changes to the messages, in the order of the bits in chat_turns.h. */
 static const char *const change_lines[] = {
     "the chat template has no place for a system message: its text stands before the first user's turn",
     ("the chat template takes no system message behind other turns: its text is joined to the user's turn beside it, "

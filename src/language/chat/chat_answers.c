@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIABLES_MAX ((size_t)2048) /* in bytes; answers for a request with longer variables are not kept */
+#define VARIABLES_MAX ((size_t)2048) /* limit on the bytes of variables; for longer ones no answers are kept */
 
 bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer) {
     for (size_t i = 0; i < answers->count; i++) {

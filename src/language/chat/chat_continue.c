@@ -159,8 +159,8 @@ bool fr_continuation_shows_thought(const fr_continuation *c, const fr_marked_tex
     return length == 0 || memmem(prompt->text, prompt->length, json_string_value(c->thought), length);
 }
 
-/* Appends bytes to the prompt. trusted: the bytes are the template's own, and become a trusted span; the prompt's last
- * trusted span must end before them. */
+/* Appends bytes to the prompt. trusted: the bytes are the template's own, so they become a trusted span. It must come
+ * after the prompt's last trusted span. */
 static fr_status append(fr_marked_text *prompt, const char *bytes, size_t length, bool trusted) {
     if (length == 0) return FR_OK;
     char *text = realloc(prompt->text, prompt->length + length + 1);

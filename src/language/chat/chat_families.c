@@ -72,7 +72,8 @@ static const char llama3[] = SAID(
         "{%- endfor -%}\n"
         "{%- if add_generation_prompt -%}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif -%}\n";
 
-/* Qwen's turns. The template drops the thoughts of answers before the last question, and keeps those after it. */
+/* Qwen's turns. The template drops the thoughts of answers before the user's last question, and keeps those after
+ * it. */
 static const char qwen[] = SAID(
     NO_PICTURE, "") "{%- set asked = namespace(last=-1) -%}\n"
                     "{%- for message in messages -%}\n"

@@ -125,9 +125,9 @@ static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
                : FR_OK;
 }
 
-/* Turns contents into lists of typed parts, for templates that read only such lists. A text becomes a list of one
- * part, and texts in a list become parts. This must happen after the turns have been arranged, because joining turns
- * makes texts of contents. */
+/* Turns contents into lists of typed parts, for templates that read only such lists. A text becomes a list of one part,
+ * and the texts in a list become parts. This must happen after the turns have been arranged, because joining two turns
+ * makes a text of their contents. */
 static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");

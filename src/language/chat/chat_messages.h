@@ -24,8 +24,8 @@
 
 /* Choices that the caller of fr_chat_render makes in its options. */
 typedef struct fr_chat_rules {
-    bool late_systems; /* a system message after other turns is moved even if the template would refuse it
-                        * (fr_chat_turns_arrange) */
+    /* a system message after other turns is moved even if the template would refuse it (fr_chat_turns_arrange) */
+    bool late_systems;
     /* true: turns and contents that the template does not support at their place are moved to a place where it supports
      * them; false: the template gets all turns as they are */
     bool rearrange;

@@ -81,7 +81,7 @@ static bool render(fr_chat_probe *probe, json_t *messages, fr_marked_text *text)
     return status == FR_OK;
 }
 
-/* Renders a conversation and frees it. If the template failed, returns false. */
+/* Renders a conversation and frees it. Returns false if the template failed. */
 static bool ask(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool rendered = render(probe, messages, text);
     json_decref(messages);
@@ -89,7 +89,7 @@ static bool ask(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
 }
 
 /* Renders a conversation and frees it. If the template fails, tries again with a system message at the head, because
- * some templates insist on one. */
+ * some templates require a system message. */
 static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool rendered = render(probe, messages, text);
     const char *first = json_string_value(json_object_get(json_array_get(messages, 0), "role"));

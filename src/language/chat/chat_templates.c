@@ -24,7 +24,8 @@ static fr_status say(char **note, const char *where, const char *what, const cha
     return FR_OK;
 }
 
-/* Compiles the family's template in place of the checkpoint's. what: the reason, for the note. */
+/* Compiles the family's template, which replaces the checkpoint's. what: the reason for that, which is put into the
+ * note. */
 static fr_status compile_family(fr_chat_template *template, const fr_chat_family *family, const char *where,
                                 const char *what, char **note) {
     FR_TRY(say(note, where, what, family->name));

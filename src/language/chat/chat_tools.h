@@ -11,7 +11,7 @@
 #include "forerun.h"
 #include "src/language/chat/reply_forms.h"
 
-/* A description of tools as a JSON string, and the range of its bytes that is an example of a call. */
+/* A description of tools as a JSON string, and the range of bytes in it that is an example of a call. */
 typedef struct fr_described_tools {
     json_t *text;
     size_t example, example_length;

@@ -105,7 +105,7 @@ static fr_scan_result begin_value(fr_json_scan *scan, char byte) {
     }
 }
 
-/* Reads a byte between the parts of a value: white space, brackets, commas, colons, or the first byte of a part. */
+/* Reads a byte between two parts of a value: white space, a bracket, a comma, a colon, or the first byte of a part. */
 static fr_scan_result between(fr_json_scan *scan, char byte) {
     if (fr_json_is_space(byte)) return FR_SCAN_ON;
     switch (scan->state) {
@@ -144,7 +144,7 @@ static fr_scan_result in_string(fr_json_scan *scan, char byte) {
     return (unsigned char)byte < ' ' && !scan->loose ? FR_SCAN_BAD : FR_SCAN_ON;
 }
 
-/* Gives the state of a number after this byte; FR_SCAN_AFTER: the byte is not part of the number. */
+/* Gives the state of a number after this byte. FR_SCAN_AFTER: the byte is not part of the number. */
 static fr_scan_state number_goes_on(fr_scan_state state, char byte) {
     bool digit = is_digit(byte), exponent = byte == 'e' || byte == 'E';
     switch (state) {

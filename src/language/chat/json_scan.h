@@ -14,7 +14,7 @@
 typedef enum fr_scan_state {
     FR_SCAN_VALUE,        /* a value must follow */
     FR_SCAN_VALUE_OR_END, /* a value or the end of an empty array must follow */
-    FR_SCAN_KEY,          /* a key must follow, because a comma came before */
+    FR_SCAN_KEY,          /* a key must follow, because a comma was read */
     FR_SCAN_KEY_OR_END,   /* a key or the end of an empty object must follow */
     FR_SCAN_COLON,
     FR_SCAN_AFTER,  /* a value has ended: a comma or the end of its container must follow */
@@ -34,12 +34,12 @@ typedef enum fr_scan_state {
 
 typedef struct fr_json_scan {
     fr_scan_state state;
-    bool loose;  /* accepts the further forms of a loose scan; set before the first byte */
+    bool loose;  /* the scan is loose (see above); set before the first byte */
     bool python; /* some of the text is written as in Python, so strings follow Python's rules */
     bool key;    /* the string is a key */
     char quote;  /* the quote that ends the string */
     uint8_t depth;
-    uint8_t hex;      /* how many digits of an escape are still missing */
+    uint8_t hex;      /* number of digits of an escape that are still missing */
     const char *word; /* the letters of the word that are still missing */
     uint64_t objects; /* bit d: the container at depth d + 1 is an object, not an array */
     uint64_t tuples;  /* bit d: the container at depth d + 1 is written in parentheses */

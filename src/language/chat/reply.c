@@ -108,7 +108,7 @@ static bool holds_lines(const fr_reply_reader *r, fr_reply_part part) {
     return !r->said && r->format.marks[FR_MARK_THINK] != NULL;
 }
 
-/* Gives text of the reply's content or reasoning, and holds back line breaks at its end. */
+/* Passes on text of the reply's content or reasoning. Line breaks at its end are held back. */
 static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0; at < length;) {
         const char *line = memchr(text + at, '\n', length - at);
@@ -267,7 +267,7 @@ static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t 
     if (r->thinking) hold(r, mark, text, length);
 }
 
-/* Removes the last byte or mark from the held text, because it does not belong to the call. */
+/* Removes the last byte or mark (`length` bytes) from the held text, because it does not belong to the call. */
 static void give_back(fr_reply_reader *r, size_t length) {
     held_piece last;
     if (!r->thinking || r->held_pieces.length < sizeof last || r->held.length < length) return;

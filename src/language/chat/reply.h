@@ -35,8 +35,8 @@ const fr_reply_format *fr_reply_reader_format(const fr_reply_reader *reader);
 fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t length, bool control);
 fr_status fr_reply_reader_finish(fr_reply_reader *reader);
 
-/* Says, before the reply is finished, that it was cut off. A call that is not complete is then given with its
- * arguments so far. */
+/* Tells the reader, before the reply is finished, that the reply was cut off. If a call is incomplete, it is then given
+ * with its arguments so far. */
 void fr_reply_reader_cut(fr_reply_reader *reader);
 
 /* Writes the message so far, in the OpenAI form, as JSON text. The caller frees it. */

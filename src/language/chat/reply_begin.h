@@ -10,7 +10,7 @@
 /* Finds the reply's format in the template that renders prompts with these options. */
 fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options);
 
-/* Counts the bytes at the end of a prompt that are the template's own, not a message's. */
+/* Counts the bytes at the end of a prompt that the template itself wrote. */
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);
 
 /* Gives the text before the reply that the template itself wrote, because only such text can have opened or ended the

@@ -31,7 +31,8 @@ struct fr_lab_reply_budget {
 typedef struct thought {
     enum { OUTSIDE, TITLE, INSIDE } at;
     char title[TITLE_MAX];
-    size_t length, tokens; /* length: bytes of the title; tokens: number of tokens in all reasoning so far */
+    /* length: number of bytes of the title; tokens: number of tokens in all reasoning so far */
+    size_t length, tokens;
 } thought;
 
 /* ------------------------------------------------------------------------------------------------ reading the reply */

@@ -51,7 +51,7 @@ typedef struct fr_reply_call {
      * back. */
     bool fresh, newline;
     bool lines;    /* the value is on lines of its own */
-    size_t reopen; /* offset in `raw` of the mark that may have ended the value */
+    size_t reopen; /* offset in `raw` of the mark that seemed to end the value */
     int field;     /* kind of the object's member that is being read (reply_call_json.c) */
     bool in_field; /* the value of that member is being read */
     bool doubled;  /* the object is inside a second pair of braces */

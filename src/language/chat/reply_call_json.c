@@ -166,8 +166,8 @@ static fr_call_verdict unwrap(fr_reply_call *call, char byte) {
     return lead_byte(call, byte);
 }
 
-/* Begins the member "function". Its value is the function's name, or an object that has the members of the call, as in
- * a request. */
+/* Begins the member "function". Its value is the function's name. It may also be an object with the members of the
+ * call, as in OpenAI's requests. */
 static void begin_function(fr_reply_call *call, char byte) {
     bool string = byte == '"' || byte == '\'';
     call->near = true;

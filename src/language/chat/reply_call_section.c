@@ -114,7 +114,7 @@ static fr_call_verdict section_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* Ends the name of a call whose closing mark comes before any arguments. */
+/* Ends the name of a call that has no arguments, because its closing mark follows the name. */
 static bool end_name(fr_reply_call *call) {
     const fr_text_buffer *name = &call->value;
     bool kimi = call->format->marks[FR_MARK_VALUE] != NULL;

@@ -90,8 +90,8 @@ static void end_value(fr_reply_call *call, bool closed) {
         fr_value_put(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length, call->types);
 }
 
-/* Continues the value, because the tag that seemed to end it did not end it. The text from that tag on, except for the
- * last `behind` bytes, belongs to the value. */
+/* Continues the value: the tag that seemed to end it belongs to the value. So does the text after that tag, except for
+ * the last `behind` bytes. */
 static void reopen_value(fr_reply_call *call, size_t behind) {
     for (size_t i = call->reopen; i + behind < call->raw.length; i++) value_byte(call, call->raw.bytes[i]);
     call->state = VALUE;
@@ -143,8 +143,8 @@ static fr_call_verdict end_key(fr_reply_call *call) {
     return is_glm(call) ? go(call, BEFORE_VALUE) : begin_value(call);
 }
 
-/* Returns true if the object has a member of this name. jansson has a function for names that do not end with a NUL
- * only since version 2.14. */
+/* Returns true if the object has a member of this name. Before version 2.14, jansson has no function for names that do
+ * not end with a NUL. */
 static bool has_member(const json_t *object, fr_text name) {
     json_t *members = (json_t *)(uintptr_t)object; /* jansson's iterator accepts no const object */
     for (void *at = json_object_iter(members); at; at = json_object_iter_next(members, at)) {
@@ -304,8 +304,8 @@ static fr_call_verdict tagged_finish(fr_reply_call *call) {
     return end_function(call, FR_MARK_CALL_END);
 }
 
-/* Appends to the arguments the text of a value that was collected because its type is not known. It is called when the
- * reply was cut off within the call. */
+/* When the reply was cut off within the call, appends the value that was being collected to the arguments. (A value is
+ * collected if its type is not known.) */
 static void tagged_cut(fr_reply_call *call) {
     bool collected = call->state >= VALUE && call->types != FR_VALUE_STRING;
     if (collected) fr_text_append(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length);

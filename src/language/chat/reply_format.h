@@ -29,7 +29,7 @@ typedef enum fr_mark {
     FR_MARK_SAY_END,
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,
-    FR_MARK_RESPONSE, /* begins the response of a tool; calls end before it */
+    FR_MARK_RESPONSE, /* begins the response of a tool; no call goes on after it */
     /* marks of a message in harmony's form. The first four begin the message's header, its channel, the type of its
      * body, and its body. BODY_END ends the body. */
     FR_MARK_MESSAGE,

@@ -57,7 +57,7 @@ static const fr_call_form forms[] = {
      .call = "<|tool_call>call:$NAME$ARGUMENTS<tool_call|>",
      .between = ""},
 
-    /* DeepSeek V3 and R1, then V3.1 */
+    /* DeepSeek V3 and R1 have this form; V3.1 has the next one */
     {.words = {"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "```json"},
      DEEPSEEK,
      .call = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$NAME\n```json\n$ARGUMENTS\n```<｜tool▁call▁end｜>",

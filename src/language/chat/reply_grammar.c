@@ -146,7 +146,7 @@ static bool is_name(const json_t *value) {
     return length && length <= 128 && strspn(json_string_value(value), letters) == length;
 }
 
-/* Makes a call of one tool. parts: the rules of JSON's parts, which all tools share. */
+/* Makes a call of one tool. parts: the rules of JSON's parts; all tools use the same rules. */
 static fr_status call_of(const making *m, const json_t *tool, const char *name, fr_written_parts *parts,
                          fr_expression *call) {
     const fr_arguments_form form = m->plan->format->form->arguments;

@@ -15,7 +15,7 @@
 #include "src/language/chat/reply_grammar.h"
 
 #define WAYS_MAX  64 /* limit on the ways that are kept apart; if there are more, any member of any way is allowed */
-#define LOOKS_MAX 8  /* limit on the nested schemas at the root that are followed */
+#define LOOKS_MAX 8  /* limit on the nested references and choices at the root that are followed */
 
 /* Keywords about the whole object that the grammar enforces, because it allows only properties that the schema has. */
 static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",

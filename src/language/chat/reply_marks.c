@@ -34,7 +34,8 @@ static void let_go(fr_mark_finder *finder, size_t count, fr_mark_fn *found, void
     memmove(finder->held, finder->held + count, finder->count);
 }
 
-/* Passes on held bytes as text until the rest may begin a mark. If the rest is a whole mark, gives the mark. */
+/* Passes on held bytes as text, until the remaining bytes may begin a mark. If the remaining bytes are a whole mark,
+ * passes on the mark. */
 static void settle(fr_mark_finder *finder, fr_mark_fn *found, void *context) {
     while (finder->count > 0) {
         bool partly;

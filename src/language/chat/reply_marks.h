@@ -19,7 +19,7 @@ typedef void fr_mark_fn(void *context, fr_mark mark, const char *text, size_t le
 
 void fr_mark_finder_begin(fr_mark_finder *finder, const fr_reply_format *format);
 
-/* Reads a piece. A piece that is a control token is a mark or text as a whole. */
+/* Reads a piece. If the piece is a control token, all of it is a mark, or all of it is text. */
 void fr_mark_finder_feed(fr_mark_finder *finder, const char *text, size_t length, bool control, fr_mark_fn *found,
                          void *context);
 

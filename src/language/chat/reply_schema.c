@@ -16,8 +16,8 @@ enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NUL
 /* A search through schemas for the types of a value, or for the types of one of the value's properties. */
 typedef struct search {
     const json_t *root;   /* the schema within which references are resolved */
-    const char *property; /* name of the property; NULL: the search is for the value itself */
-    size_t left;          /* how many more schemas may be read */
+    const char *property; /* name of the property; NULL: the search is for the types of the value itself */
+    size_t left;          /* number of schemas that may still be read */
 } search;
 
 /* A schema, linked to the schema that contains it, and so on up to the outermost one. */

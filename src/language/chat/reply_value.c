@@ -77,7 +77,7 @@ static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
 }
 
 static void put_in_string(fr_text_buffer *out, fr_json_writer *w, const fr_json_scan *before, char byte) {
-    if (byte == '\\') return; /* the backslash is written with the next byte, which shows what it escapes */
+    if (byte == '\\') return; /* the backslash is written together with the next byte, which shows what is escaped */
     fr_value_end_unit(out, &w->half);
     if (byte == before->quote)
         fr_text_append_string(out, "\"");

@@ -1,4 +1,4 @@
-/* Turns arguments that a model wrote as plain text into JSON of the type that the tool's schema gives.
+/* Converts arguments that a model wrote as plain text to JSON of the types that the tool's schema allows.
  *
  * In: a text, and the types that it may have (reply_schema.h). Out: JSON text, appended. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_VALUE_H

@@ -56,7 +56,7 @@ struct fr_automaton {
     /* [states, 256] the next state in the low 16 bits. The bits above are the round in which the step's cost was last
      * counted. UNKNOWN: the step was not taken yet. */
     uint32_t *steps;
-    uint8_t *costs;  /* [states, 256] the cost of each step, as its logarithm to base 2 */
+    uint8_t *costs;  /* [states, 256] the cost of each step, stored as its logarithm to base 2 */
     uint32_t *plain; /* [states] the plain state of each state (fr_automaton_plain); UNKNOWN: it was not searched yet */
     /* round: the present round, or FR_NO_ROUND; last_round: the number of the round that was begun last */
     uint32_t round, last_round;
@@ -96,8 +96,8 @@ static fr_status make_room(void *items, size_t size, size_t count, size_t more, 
     return FR_OK;
 }
 
-/* Makes room for one more number in a hash table of numbers, which stays at most half full. hash: gives the hash of a
- * number. */
+/* Makes room for one more number in a hash table of numbers, and keeps the table at most half full. hash: a function
+ * that gives the hash of a number. */
 static fr_status widen(uint32_t **table, size_t *slots, size_t count, uint64_t (*hash)(const fr_automaton *, uint32_t),
                        const fr_automaton *a) {
     if (2 * (count + 1) <= *slots) return FR_OK;
@@ -575,7 +575,8 @@ fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
     a->frame_count = a->state_count = a->place_count = 0;
     fr_status status = open_states(a);
     numbers[0] = 0;
-    for (size_t i = 1; status == FR_OK && i < frames; i++) /* from here on, `numbers` has the frames' new numbers */
+    for (size_t i = 1; status == FR_OK && i < frames; i++) /* from here on, `numbers` has the new numbers of the
+                                                            * frames */
         if (numbers[i]) status = find_frame(a, old[i].node, numbers[old[i].caller], old[i].counter, &numbers[i]);
     a->found_count = s.count;
     a->found_end = s.ends;

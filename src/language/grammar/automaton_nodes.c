@@ -318,8 +318,8 @@ static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least
     return add_call(m, rule, next);
 }
 
-/* Repeats a body. If the copies would be many and the body may be empty, the least count becomes 0, because empty
- * texts can make up the missing repetitions. */
+/* Repeats a body. If many copies would be needed and the body may be empty, the least count becomes 0, because missing
+ * repetitions can be empty texts. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t least, uint32_t next, size_t depth) {
     fr_expression_node copied = *e;
     size_t times = e->most == FR_GRAMMAR_UNBOUND ? least : e->most;
@@ -381,7 +381,7 @@ static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t de
     return add_call(m, m->nonempty[rule] - 1, next);
 }
 
-/* Makes the nodes of an expression as `make` does, except that they do not allow the empty text. */
+/* Makes the nodes of an expression as `make` does, but without those for the empty text. */
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (!may_be_empty(m, expression, depth)) return make(m, expression, next, depth);
@@ -417,7 +417,7 @@ typedef struct links {
     /* first: [nodes] the first link that leads to the node. next: [2 nodes] the next link of the same list. Both store
      * 1 + the link's number; 0: there is none. */
     uint32_t *first, *next;
-    uint32_t *waiting; /* [nodes] live nodes whose incoming links must still be followed */
+    uint32_t *waiting; /* [nodes] live nodes; the links that lead to them must still be followed */
     size_t waiting_count;
 } links;
 
@@ -473,14 +473,14 @@ enum { UNKNOWN, ASKED, CONSUMES, MAY_BE_EMPTY };
 
 typedef struct beginnings {
     const fr_grammar_nodes *nodes;
-    uint8_t *rules;    /* [rules] one of the enumerators above */
+    uint8_t *rules;    /* [rules] what is known of each rule: one of the enumerators above */
     bool *seen;        /* [nodes] the node was visited */
     uint32_t *waiting; /* [nodes] a stack that nested calls share */
     size_t depth;
 } beginnings;
 
-/* Returns true if the walk can pass the node without reading a byte. It cannot pass the end of a count whose least
- * count is above 0, because each repetition reads a byte. */
+/* Returns true if a text can pass the node without reading a byte. The end of a count can't be passed in this way if
+ * its least count is above 0, because each repetition reads a byte. */
 static bool passes(const beginnings *b, const fr_grammar_node *node) {
     if (node->kind == FR_NODE_CALL) return b->rules[node->other] == MAY_BE_EMPTY;
     return node->kind != FR_NODE_COUNTED || b->nodes->limits[node->other].least == 0;

@@ -18,7 +18,7 @@ typedef struct fr_decimal {
  * *whole: true if the value is a whole number. */
 fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
 
-/* Makes the number that is written with this many nines. */
+/* Makes the number whose digits are this many nines. */
 fr_decimal fr_decimal_nines(size_t digits, bool negative);
 
 int fr_decimal_compare(const fr_decimal *one, const fr_decimal *other);

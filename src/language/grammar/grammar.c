@@ -10,7 +10,7 @@
 
 #define KEPT_BYTES_MAX ((size_t)64 << 20) /* limit on the bytes of all masks that are kept */
 #define TEXT_MAX       ((size_t)1 << 20)  /* limit on the bytes of a grammar's text */
-#define APART_MAX      64                 /* limit on the tokens that are allowed only as themselves */
+#define APART_MAX      64                 /* limit on the tokens in fr_grammar.apart */
 /* The number of words of a mask whose combination costs one unit of the automaton's work. Combining this many words
  * takes about as long as a visit to one node of the tree of tokens, which is one unit. */
 #define UNIT_WORDS     16
@@ -65,7 +65,7 @@ size_t fr_grammar_sweeps(const fr_grammar *g) {
     return g->sweeps;
 }
 
-/* Makes room to keep masks for every state of the automaton. */
+/* Makes room for a mask for every state of the automaton. */
 static fr_status widen(fr_grammar *g) {
     size_t states = fr_automaton_states(g->automaton), wanted = 2 * states;
     if (states <= g->capacity) return FR_OK;

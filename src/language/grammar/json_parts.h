@@ -17,7 +17,7 @@
 typedef struct fr_written_parts {
     fr_grammar_rules *rules;
     uint32_t string, any, object, array;
-    fr_expression mark; /* the mark before and after a string, for the bare form; 0: JSON's quote */
+    fr_expression mark; /* the mark before and after a string in the bare form; 0: strings have JSON's quotes */
     bool mark_is_text;  /* the mark is written as text; otherwise it is a token that no text can replace */
     /* parts of a schema that are not supported or not valid are ignored; otherwise such a schema is refused */
     bool lenient;

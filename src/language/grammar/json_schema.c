@@ -71,7 +71,7 @@ fr_status fr_schema_read_counts(reader *r, const json_t *schema, const char *lea
 /* ------------------------------------------------------------------------------------------------- types, constants */
 
 static const struct type {
-    const char *name, *words[13]; /* keywords that imply this type if the schema names no type */
+    const char *name, *words[13]; /* words: the keywords that imply this type if the schema names no type */
 } TYPES[] = {
     {"object",
      {"properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",

@@ -12,7 +12,7 @@ fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, co
                                     fr_written_parts *parts, fr_expression *expression);
 
 /* Makes an expression of a schema's strings as plain text, without quotes and escapes. without: a text that no string
- * may contain; NULL: there is no such text. */
+ * may contain; NULL: strings may contain any text. */
 fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, const fr_schema_path *path,
                                     const char *without, fr_grammar_rules *rules, fr_expression *expression);
 

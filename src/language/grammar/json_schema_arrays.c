@@ -12,7 +12,8 @@
 #define RULES_MAX    20000 /* limit on the rules for values that may come only in the schema's order */
 #define HITS_MAX     64    /* limit on the items that `contains` may require */
 #define CHOICES_MAX  8     /* limit on nested choices */
-#define INTEGERS_MAX 100   /* limit on the integers that are listed; their bounds must also be within BOUND_MAX */
+/* limit on the integers that are listed; BOUND_MAX limits their bounds */
+#define INTEGERS_MAX 100
 #define BOUND_MAX    1000000000000000
 #define TEXTS_MAX    100 /* limit on the strings that are listed; each has at most LENGTH_MAX bytes */
 #define LENGTH_MAX   64  /* limit on the bytes of a listed string */

@@ -20,7 +20,7 @@
 typedef struct denial {
     fr_schema_reader *r;
     json_t *list;      /* the schemas of which at least one must hold */
-    fr_status *status; /* becomes a failure if the denied schema is not valid */
+    fr_status *status; /* becomes a failure if the denied schema is not a valid schema */
 } denial;
 
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth);

@@ -1,4 +1,4 @@
-/* Checks the values that schemas list against the rest of their schemas (json_schema_reader.h). */
+/* Finds which of the values that a schema lists match the rest of the schema (json_schema_reader.h). */
 #include <math.h>
 #include <string.h>
 
@@ -142,7 +142,7 @@ static bool is_silent(const char *key, const json_t *value) {
 
 /* ---------------------------------------------------------------------------------------------------------- schemas */
 
-/* Counts the schemas of a list that hold. */
+/* Counts the schemas of a list that the value matches. */
 static fr_status count_holding(const question *q, const json_t *list, size_t *count) {
     size_t i;
     json_t *schema;

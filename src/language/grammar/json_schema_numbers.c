@@ -7,7 +7,7 @@
 #include "src/language/grammar/json_schema_reader.h"
 
 #define STEP_MAX   10000
-#define PLACES_MAX 6  /* limit on the digits after the point */
+#define PLACES_MAX 6  /* limit on the digits after the decimal point */
 #define WIDE       15 /* digits of the bound that replaces a missing one; up to 15 digits have exactly one spelling */
 
 /* Reads one bound. Two keywords can give this bound; the tighter of the two is used. */
@@ -145,7 +145,7 @@ static fr_decimal far_from(const fr_decimal *other, bool below) {
     return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);
 }
 
-/* Refuses bounds that only numbers of 40 or more digits reach. */
+/* Refuses a bound if only numbers of 40 or more digits reach it. */
 static fr_status check_reach(const json_t *schema, const fr_schema_path *path) {
     static const char *const words[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -194,7 +194,7 @@ static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names)
     return status;
 }
 
-/* Gives the schemas of a set of patterns, combined into one. */
+/* Combines the schemas of a set of patterns into one schema. */
 static json_t *values_of_set(const shape *s, uint32_t set) {
     json_t *all, *schema, *only = NULL;
     const char *pattern;
@@ -347,8 +347,8 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
         return fr_schema_fail(&least, FR_UNBUILT,
                               "not built where more than one member must be named outside properties");
     if (s->least > properties && !others) return fr_schema_nothing(s->r, s->path);
-    /* Other members come after the properties, so only the properties before them need to be counted. If there are
-     * many properties, an upper bound that the properties alone can't exceed is dropped. */
+    /* Other members come after the properties, so only properties must be counted. If there are many properties, and
+     * the properties alone can't exceed the upper bound, the bound is dropped. */
     uint32_t before = properties > 1 ? (uint32_t)properties : 1, wanted = s->least > 1 ? s->least : 1;
     if (properties >= COUNTED_MAX && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;
     if (s->most != FR_GRAMMAR_UNBOUND) wanted = s->most;
@@ -386,7 +386,7 @@ static fr_status read(shape *s, fr_expression *expression) {
         return FR_OK;
     }
     /* Without additionalProperties, a schema with patterns allows no further members. A schema without patterns allows
-     * them if it has no properties, or fewer properties than minProperties. */
+     * further members if it has no properties, or has fewer properties than minProperties. */
     bool wanted = s->others ? !json_is_false(s->others) : !s->pattern_count && (!properties || s->least > properties);
     return read_closed(s, wanted && (!s->r->parts->mark || properties == 0), expression);
 }

@@ -60,8 +60,8 @@ bool fr_schema_is_formed(const char *key, const json_t *value);
 /* Returns true if a schema has any keyword except `than` and annotations. */
 bool fr_schema_says_more(const json_t *schema, const char *than);
 
-/* Reads the least and the largest number of something from two keywords. most_key: NULL if there is no largest
- * number. */
+/* Reads two keywords that give the least and the largest number of something. most_key: NULL if there is no keyword for
+ * the largest number. */
 fr_status fr_schema_read_counts(fr_schema_reader *r, const json_t *schema, const char *least_key, const char *most_key,
                                 const fr_schema_path *path, uint32_t *least, uint32_t *most);
 
@@ -113,7 +113,7 @@ fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_p
  * the same object or array must be in this schema. */
 fr_status fr_schema_rewrite_unevaluated(fr_schema_reader *r, json_t *schema, const fr_schema_path *path);
 
-/* Makes schemas that replace a oneOf: each value of such a schema matches exactly one schema of `list`. */
+/* Makes the schemas that replace a oneOf. A value of such a schema matches exactly one schema of `list`. */
 fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_schema_path *path, json_t **schemas);
 
 /* Merges two schemas into one that requires both. FR_UNBUILT: no single schema can express that. */

@@ -72,8 +72,8 @@ fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_langua
     return status;
 }
 
-/* The alphabets of texts that do not match an expression. They contain only characters that mean the same in all
- * dialects of regular expressions. */
+/* The alphabets for texts that do not match an expression. They have only characters that mean the same in all dialects
+ * of regular expressions. */
 static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'}, {0x80, FR_CODE_POINT_MAX}};
 
 static fr_status narrow_by_pattern(fr_grammar_rules *rules, fr_language **all, const json_t *pattern, bool matches,

@@ -21,7 +21,7 @@ json_t *fr_schema_pack(fr_grammar_rules *rules, const char *format, ...);
 /* Makes an object with one member, whose key may be one of our own keywords. Takes over the value. */
 json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value);
 
-/* fr_schema_copy copies an object or list. The values in it are not copied: the copy and the original share them. */
+/* fr_schema_copy copies an object or list, but not the values in it, which belong to both the copy and the original. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value);
 json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const char *key);
 

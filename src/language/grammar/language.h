@@ -22,7 +22,7 @@ typedef struct fr_language {
     fr_language_state *states; /* a text begins in the first state; if there are no states, the language is empty */
     fr_language_edge *edges;
     size_t state_count, state_capacity, edge_count, edge_capacity;
-    size_t work; /* number of states and edges that were visited to make the automaton */
+    size_t work; /* number of states and edges that were visited while the automaton was made */
 } fr_language;
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language);

@@ -49,7 +49,8 @@ typedef struct duty {
 /* A node, together with the look-aheads that are still being checked there (duties, which are sorted). A member without
  * duties has the same number as its node. Members with duties have larger numbers. */
 typedef struct member {
-    uint32_t node, duties, count, seen; /* seen: number of the last search that reached this member */
+    /* seen: number of the last search that reached this member */
+    uint32_t node, duties, count, seen;
 } member;
 
 typedef struct members {
@@ -63,12 +64,13 @@ typedef struct making {
     fr_language *language;
     node *nodes;
     member *members;
-    duty *duties;                      /* duties of all members */
-    uint32_t *waiting, *pool, *bounds; /* pool: the members of all sets, set after set; bounds: see list_bounds */
-    uint32_t *table;                   /* [slots] hash table: 1 + index of a state; 0: the slot is empty */
-    uint32_t *member_table;            /* [MEMBER_SLOTS] hash table: 1 + index of a member that has duties; 0: the slot
+    duty *duties; /* duties of all members */
+    /* pool: the members of all sets, one set after the other; bounds: see list_bounds */
+    uint32_t *waiting, *pool, *bounds;
+    uint32_t *table;        /* [slots] hash table: 1 + index of a state; 0: the slot is empty */
+    uint32_t *member_table; /* [MEMBER_SLOTS] hash table: 1 + index of a member that has duties; 0: the slot
                                         * is empty */
-    members *sets;                     /* the set of members of each state */
+    members *sets;          /* the set of members of each state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[LOOKS_MAX];
@@ -130,7 +132,7 @@ static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t nex
     for (uint32_t i = 0, before; i < e->second && m->status == FR_OK; i++) {
         before = entry;
         entry = make(m, e->first, entry, depth);
-        if (entry == before) break; /* the expression is the empty text */
+        if (entry == before) break; /* the expression allows only the empty text */
     }
     return entry;
 }

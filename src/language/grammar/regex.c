@@ -26,7 +26,7 @@ typedef struct reader {
     bool whole;         /* the expression must match whole texts, so ^ and $ are ignored */
     bool fold, dot_all; /* flags of the group. fold: letters match both cases. dot_all: . also matches a line break. */
     bool looks;         /* a look-around was read */
-    ranges set;         /* the class that is being read; no class contains another one */
+    ranges set;         /* the class that is being read; a class can't contain another class */
 } reader;
 
 static fr_status fail(const reader *r, const char *what) {

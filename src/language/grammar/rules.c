@@ -126,7 +126,8 @@ fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code) {
 fr_expression fr_expression_text(fr_grammar_rules *rules, fr_text utf8) {
     fr_expression all = 0;
     for (fr_cursor c = {utf8, 0}; c.at < utf8.length;) {
-        uint32_t code = REPLACEMENT; /* only for bytes that are not UTF-8, which readers of grammars refuse later */
+        uint32_t code = REPLACEMENT; /* used only for bytes that are not UTF-8; readers of grammars refuse such bytes
+                                      * later */
         if (!fr_cursor_take_character(&c, &code)) c.at++;
         all = fr_expression_then(rules, all, fr_expression_character(rules, code));
     }

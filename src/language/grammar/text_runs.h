@@ -12,7 +12,7 @@
 enum { FR_RUN_WAYS = 4, FR_RUN_MAX = FR_STOP_TEXTS_MAX };
 
 typedef struct fr_text_step {
-    uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
+    uint32_t ways[FR_RUN_WAYS]; /* the different states after one more character */
     uint32_t cost;              /* the cost of finding the states in `ways` */
     /* count: number of the states in `ways`. It is 0 if not every character of the class may come, or if the text may
      * end after such a character. looked_at: 0 if the states were not searched yet. */

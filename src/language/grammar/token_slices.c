@@ -28,7 +28,7 @@ static void add_bits(fr_slice_origin *origin, const fr_token_tree *tree, int32_t
                 origin->bits[c][k][id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-/* Gives the class and the length of a node's own token, measured from byte `depth` on. */
+/* Gives the class and the length of the part of a node's own token that follows the first `depth` bytes. */
 static void measure_from(const fr_token_tree *tree, const fr_token_node *node, size_t depth, uint8_t *class,
                          uint8_t *length) {
     fr_text text = {NULL, 0};

@@ -1,4 +1,4 @@
-/* Makes a tree of tokens in the order of a walk (token_tree.h). */
+/* Makes the tree of tokens (token_tree.h). */
 #include "src/language/grammar/token_tree.h"
 
 #include <stdlib.h>

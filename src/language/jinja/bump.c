@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the first block. If it is 1, every piece gets a block of its own, so that a sanitizer detects reads beyond
- * a piece. */
+/* Number of bytes of the first block. If it is 1, every piece gets a block of its own, so that a sanitizer detects
+ * reads beyond a piece. */
 #ifndef FR_BUMP_FIRST
 #define FR_BUMP_FIRST ((size_t)16 << 10)
 #endif

@@ -4,7 +4,7 @@
 
 #include "src/language/jinja/template_text.h"
 
-/* Letters whose upper case is more than one letter, with their title case. */
+/* Letters whose upper case is more than one letter, with their upper and title case. */
 static const struct {
     int32_t letter, upper[3], title[3];
 } special[] = {

@@ -40,7 +40,7 @@ static fr_jinja_value of_group(const fr_jinja_list *group, const fr_jinja_string
     return fr_jinja_missing();
 }
 
-/* Gives an attribute that is not a method; MISSING: there is none. */
+/* Gives an attribute that is not a method. MISSING: the object has no such attribute. */
 static fr_jinja_value plain_attribute(fr_jinja_render *render, fr_jinja_value object, const fr_jinja_string *name) {
     switch (object.kind) {
     case FR_KIND_NAMESPACE: return of_namespace(render, object, name);

@@ -55,7 +55,7 @@ static void bind_keywords(fr_jinja_render *render, const fr_jinja_function *func
     }
 }
 
-/* Collects, in a tuple and a dict, the arguments for which the function has no parameter. */
+/* Collects the arguments for which the function has no parameter, in a tuple (by position) and a dict (by name). */
 static void bind_rest(fr_jinja_render *render, const fr_jinja_function *function, const fr_jinja_arguments *arguments,
                       size_t first, size_t count, fr_jinja_value *bound) {
     fr_jinja_list *rest = fr_jinja_list_new(render, 0);

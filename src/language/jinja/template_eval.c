@@ -71,7 +71,7 @@ bool fr_jinja_holds(fr_jinja_render *render, fr_jinja_operator operator, fr_jinj
     return order == 0 || order == (operator== FR_OPERATOR_LESS_EQUAL ? -1 : 1);
 }
 
-/* Evaluates a < b < c pair by pair, until one comparison fails. */
+/* Evaluates a chain such as a < b < c pair by pair, until a comparison is false. */
 static fr_jinja_value evaluate_compare(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     fr_jinja_value left = fr_jinja_evaluate(render, frame, node->compare.first);
     bool all = true;
@@ -215,7 +215,7 @@ fr_jinja_value fr_jinja_evaluate_call_with(fr_jinja_render *render, fr_jinja_fra
     return fr_jinja_render_failed(render) ? fr_jinja_none() : fr_jinja_call(render, callee, &arguments);
 }
 
-/* Applies a filter or test to its subject. */
+/* Applies a filter or test to its subject, which is the value before the | or the `is`. */
 static fr_jinja_value apply(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node,
                             fr_jinja_value subject) {
     const fr_jinja_function *function = node->filter.function;

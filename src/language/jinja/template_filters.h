@@ -1,4 +1,4 @@
-/* Declares the bodies of filters, which template_filters.c lists with their parameters. */
+/* Declares the functions that filters run. template_filters.c lists the filters with their parameters. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_FILTERS_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_FILTERS_H
 

@@ -112,7 +112,7 @@ fr_jinja_value fr_jinja_filter_items(fr_jinja_render *render, const fr_jinja_val
 typedef struct each {
     fr_jinja_path path;
     bool by_path, negative;
-    fr_jinja_value otherwise;          /* the result for items that do not have the path */
+    fr_jinja_value otherwise;          /* the result for items to which the path can't be applied */
     const fr_jinja_function *function; /* a filter or test that is applied to each item; NULL: the item itself is
                                         * used */
     fr_jinja_arguments arguments;
@@ -250,11 +250,11 @@ static bool next_batch(fr_jinja_render *render, fr_jinja_iterator *iterator, fr_
 
 fr_jinja_value fr_jinja_filter_batch(fr_jinja_render *render, const fr_jinja_value *arguments) {
     const filled *f = read_filled(render, arguments, "batch: the count");
-    fr_jinja_cursor_new(render, arguments[0]); /* refuses values that can't be iterated */
+    fr_jinja_cursor_new(render, arguments[0]); /* makes the render fail if the value can't be iterated */
     return fr_jinja_iterator_new(render, next_batch, arguments[0], f);
 }
 
-/* Gives the next slice. If the items can't be divided evenly, the first slices get one more. */
+/* Gives the next slice. If the items can't be divided evenly, each of the first slices gets one more item. */
 static bool next_slice(fr_jinja_render *render, fr_jinja_iterator *iterator, fr_jinja_value *value) {
     const filled *f = iterator->state;
     fr_jinja_value source = iterator->source.over;
@@ -432,7 +432,7 @@ fr_jinja_value fr_jinja_filter_unique(fr_jinja_render *render, const fr_jinja_va
     if (!u) return fr_jinja_none();
     *u = (uniqueness){fr_jinja_path_of(render, arguments[2]), fr_jinja_argument_truth(render, arguments[1]),
                       fr_jinja_dict_new(render, 0)};
-    fr_jinja_cursor_new(render, arguments[0]); /* refuses values that can't be iterated */
+    fr_jinja_cursor_new(render, arguments[0]); /* makes the render fail if the value can't be iterated */
     return fr_jinja_iterator_new(render, next_unique, arguments[0], u);
 }
 

@@ -133,7 +133,7 @@ fr_jinja_value fr_jinja_filter_indent(fr_jinja_render *render, const fr_jinja_va
 }
 
 /* Cuts a text to `length` characters, which include the mark that shows the cut (by default "..."). Words are kept
- * whole, except if `killwords` is set. A text that is longer by a small leeway is not cut. */
+ * whole, except if `killwords` is set. A text that is only a little longer (by the `leeway`) is not cut. */
 fr_jinja_value fr_jinja_filter_truncate(fr_jinja_render *render, const fr_jinja_value *arguments) {
     static const fr_jinja_string dots = {.bytes = "...", .length = 3, .ascii = true};
     static const fr_jinja_string blank = {.bytes = " ", .length = 1, .ascii = true};

@@ -1,4 +1,4 @@
-/* Formats texts that have places for values: "%s" % value, and "{}".format(value). */
+/* Formats texts in which values are inserted: "%s" % value, and "{}".format(value). */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_FORMAT_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_FORMAT_H
 

@@ -34,7 +34,7 @@ static fr_jinja_value call_namespace(fr_jinja_render *render, const fr_jinja_val
     return (fr_jinja_value){.kind = FR_KIND_NAMESPACE, .dict = dict_of(render, arguments, "namespace")};
 }
 
-/* Counts the numbers of range(start, stop, step). */
+/* Counts the numbers in range(start, stop, step). */
 static uint64_t range_count(int64_t start, int64_t stop, int64_t step) {
     if (step > 0 ? start >= stop : start <= stop) return 0;
     uint64_t distance = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;

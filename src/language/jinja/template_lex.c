@@ -240,7 +240,7 @@ static bool put_escape(escape *e) {
     return true;
 }
 
-/* Takes the string that opens at the present place. */
+/* Takes the string whose opening quote is at the present place. */
 static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at + 1, *end = begin;
     while (end < lexer->end && *end != *lexer->at) end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;

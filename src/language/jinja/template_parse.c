@@ -198,8 +198,8 @@ static fr_jinja_node *parse_print(fr_jinja_parser *p, uint32_t line) {
     return node;
 }
 
-/* Parses a generation block. As in transformers, the block becomes a call block without a call: the environment calls
- * the block itself. */
+/* Parses a generation block. As in transformers, it becomes a call block in which nothing is called: the block itself
+ * is run. */
 static fr_jinja_node *parse_generation(fr_jinja_parser *p, uint32_t line) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CALL_BLOCK, line);
     fr_jinja_routine *routine = fr_jinja_parser_take(p, 1, sizeof *routine);

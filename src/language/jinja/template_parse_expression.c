@@ -180,7 +180,7 @@ static fr_jinja_node *parse_call(fr_jinja_parser *p, fr_jinja_node *callee) {
     return node;
 }
 
-/* Parses the text between square brackets: an expression, or a slice a:b:c, any part of which may be missing. */
+/* Parses the text between square brackets. It is an expression, or a slice a:b:c in which any part may be missing. */
 static fr_jinja_node *parse_subscript(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     fr_jinja_node *start = is(p, FR_LEX_COLON) ? NULL : fr_jinja_parse_expression(p);

@@ -35,7 +35,7 @@ typedef void put_escaped(fr_jinja_render *render, int32_t codepoint, bool foreig
 
 static void put_escaping(fr_jinja_render *render, const fr_jinja_string *string, char quote, needs_escape *needs,
                          put_escaped *escape) {
-    size_t plain = 0; /* offset at which the present run of characters without escapes begins */
+    size_t plain = 0; /* offset at which the present run of characters that need no escape begins */
     if (!fr_jinja_render_step(render, (string->ascii ? 2 : 8) * string->length)) return;
     for (size_t at = 0, step; at < string->length && !fr_jinja_render_failed(render); at += step) {
         int32_t codepoint;

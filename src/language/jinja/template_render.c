@@ -1,4 +1,4 @@
-/* Keeps a render's limits, memory and text (template_render.h). */
+/* Counts a render's steps, and keeps its memory and the text that it writes (template_render.h). */
 #include "src/language/jinja/template_render.h"
 
 #include <stdarg.h>

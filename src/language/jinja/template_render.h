@@ -162,7 +162,7 @@ fr_jinja_value fr_jinja_arithmetic(fr_jinja_render *render, fr_jinja_operator op
                                    fr_jinja_value b);
 fr_jinja_value fr_jinja_negative(fr_jinja_render *render, fr_jinja_value value);
 
-/* A position in an iteration over a value. */
+/* The state of an iteration over a value. */
 typedef struct fr_jinja_cursor {
     fr_jinja_value over;
     size_t at; /* index of the next item or entry; if a string is iterated, the byte offset */
@@ -236,7 +236,7 @@ fr_jinja_value fr_jinja_resolve(fr_jinja_render *render, const fr_jinja_string *
 fr_jinja_value fr_jinja_call_macro(fr_jinja_render *render, const fr_jinja_macro *macro,
                                    const fr_jinja_arguments *arguments);
 
-/* A loop that is running. The template sees it as the value `loop`. */
+/* The state of a loop that is running. In the template it is the value `loop`. */
 typedef struct fr_jinja_loop {
     const fr_jinja_for_node *node;
     fr_jinja_frame *frame; /* the frame that has the loop's variables */

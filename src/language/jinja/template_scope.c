@@ -18,7 +18,7 @@ typedef struct fr_jinja_symbol {
     bool parameter; /* the symbol is a parameter, whose first value is its argument */
 } fr_jinja_symbol;
 
-/* The layout of a routine's frame, while the routine's scopes are resolved. */
+/* The layout of a routine's frame while the names of the routine are resolved. */
 typedef struct frame_layout {
     uint32_t depth, slots;
     bool in_loop; /* break and continue are allowed here */
@@ -34,7 +34,7 @@ typedef struct resolver {
     fr_template *template;
     fr_status status;
     scope *scope;     /* the innermost scope */
-    bool conditional; /* the current node is within an `if` of that scope */
+    bool conditional; /* the current node is within an `if` of the present scope */
     unsigned loops;   /* number of for statements that contain the current node */
     size_t searched;  /* number of nodes that were searched for names such as `loop` (find_read) */
 } resolver;

@@ -10,7 +10,7 @@
 /* A walk over the characters of a text. */
 typedef struct walk {
     const fr_jinja_string *string;
-    size_t begin, at; /* begin: offset of the current character; at: offset of the character after it */
+    size_t begin, at; /* begin: offset of the current character; at: offset of the next character */
     int32_t codepoint;
 } walk;
 

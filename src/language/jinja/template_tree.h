@@ -86,7 +86,7 @@ typedef struct fr_jinja_place {
     uint32_t hops, slot;
 } fr_jinja_place;
 
-/* Says where a scope's variable gets its first value each time the scope is entered. */
+/* Says from where a scope's variable gets its first value each time the scope is entered. */
 typedef enum fr_jinja_load_from { FR_LOAD_NOTHING, FR_LOAD_CONTEXT, FR_LOAD_OUTER } fr_jinja_load_from;
 
 typedef struct fr_jinja_load {

@@ -46,7 +46,7 @@ typedef enum fr_jinja_reason {
     FR_REASON_ATTRIBUTE, /* 'dict object' has no attribute 'x' */
     FR_REASON_ELEMENT,   /* list object has no element 7 */
     FR_REASON_PARAMETER, /* parameter 'x' was not provided */
-    FR_REASON_CONDITION, /* an `if` without else in line `integer` of the template */
+    FR_REASON_CONDITION, /* an `if` without else, in line `integer` of the template, whose condition is false */
     FR_REASON_EMPTY,     /* an item of an empty list: its first, last, smallest or next item */
     FR_REASON_CALLER,    /* `caller` in a macro that was not called by a call block */
     FR_REASON_UNSAFE     /* a method that would change its object; templates may not call such methods */
@@ -96,7 +96,7 @@ _Static_assert(sizeof(fr_jinja_value) == 16, "a value is passed in two registers
 typedef struct fr_jinja_list {
     fr_jinja_value *items;
     size_t count, capacity;
-    bool group; /* a tuple of groupby, which has the attributes grouper and list */
+    bool group; /* a tuple that the filter groupby made; it has the attributes grouper and list */
 } fr_jinja_list;
 
 typedef struct fr_jinja_entry {

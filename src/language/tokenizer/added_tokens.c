@@ -181,7 +181,8 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
                                fr_added_fn *stretch, void *context) {
     const unsigned char *bytes = (const unsigned char *)text;
     bool whole = fr_trust_seek(&trust, 0) && trust.begin == 0 && trust.end >= length;
-    wanted which = whole ? ANY : ORDINARY; /* if all bytes are trusted, control tokens need no search of their own */
+    wanted which = whole ? ANY : ORDINARY; /* if all bytes are trusted, control tokens and other tokens are found in one
+                                            * search */
     claims control = {.set = set, .text = bytes, .trust = trust, .none = whole || !set->has_control};
     size_t done = 0, space_end = 0;
     next_claim(&control, length);

@@ -10,7 +10,7 @@
 #include "base/unicode_form.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define HELD_MAX 3 /* limit on the bytes of an unfinished character: one of four bytes may lack its last byte */
+#define HELD_MAX 3 /* limit on the bytes of an incomplete character: a character of four bytes may lack its last byte */
 
 struct fr_decoder {
     const fr_tokenizer *tokenizer;
@@ -95,7 +95,7 @@ static void strip(fr_decoder *decoder, const char **text, size_t *length) {
     }
 }
 
-/* Gives the number of bytes at the end of a text that a Strip rule would remove if the text ended here. */
+/* Gives the number of bytes at the end of a text that a Strip rule would remove if no more text followed. */
 static size_t strippable(const fr_printed_tokens *printed, const char *text, size_t length) {
     size_t size = printed->strip ? strlen(printed->strip) : 0, held = 0;
     for (size_t i = 0; i < printed->strip_stop && held + size <= length; i++, held += size)
@@ -146,7 +146,7 @@ static void print_begin(fr_decoder *decoder, int32_t id) {
     append(decoder, text);
 }
 
-/* Prints the rest of the newest token, once it is known whether it is the last one. */
+/* Prints the rest of the newest token. It is called when it is known whether that token is the last one. */
 static void print_end(fr_decoder *decoder, unsigned last) {
     const fr_printed_tokens *printed = &decoder->tokenizer->printed;
     if (decoder->newest < 0) return;

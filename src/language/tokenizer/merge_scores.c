@@ -9,7 +9,7 @@
 #include "src/language/tokenizer/bpe.h"
 #include "src/language/tokenizer/score_merges.h"
 
-#define RANKS_MAX (1 << 24) /* a file's scores are float32, which has all integers up to here */
+#define RANKS_MAX (1 << 24) /* a file stores scores as float32, which can hold all integers up to this one */
 
 typedef struct scoring {
     fr_tokenizer_source *source;
@@ -62,7 +62,7 @@ static bool is_cut_first(const scoring *s, const fr_vocabulary_entry *entry) {
     return token->added && !fr_added_by_merges(entry->text, token->special);
 }
 
-/* Checks that merging by the scores does not make a token that the merges do not make. */
+/* Checks that merging by the scores makes no token that the merges do not make. */
 static fr_status check_tokens(scoring *s) {
     const fr_tokenizer_source *source = s->source;
     for (size_t i = 0; i < source->vocabulary_count; i++) {

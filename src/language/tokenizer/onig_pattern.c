@@ -219,7 +219,7 @@ static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     return true;
 }
 
-/* Puts a group around everything from `start` on. */
+/* Encloses everything from offset `start` on in a group. */
 static fr_status enclose(size_t start, fr_text_buffer *out) {
     fr_text_append_string(out, "(?:)");
     FR_TRY(fr_text_check(out, "a pattern"));

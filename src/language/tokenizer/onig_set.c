@@ -268,7 +268,7 @@ static fr_status add_property(fr_onig_reader *reader, bool negated, set *to) {
     return add_named(reader, name, negated, to);
 }
 
-/* Adds an escape after its backslash. */
+/* Reads an escape after its backslash, and adds its characters to the set. */
 static fr_status add_escape(fr_onig_reader *reader, set *to, bool *found) {
     char c = *reader->at;
     *found = strchr("dDwWsShHpP", c) != NULL;
@@ -287,7 +287,7 @@ static fr_status add_escape(fr_onig_reader *reader, set *to, bool *found) {
 
 /* ------------------------------------------------------------------------------------------------------------- sets */
 
-/* Appends an expression that matches one character of the set, and empties the set. */
+/* Appends an expression that matches one character of the set. Empties the set. */
 static fr_status write_set(set *from, bool negated, fr_text_buffer *out) {
     const char *open = negated ? "(?:(?!" : "(?:", *close = negated ? ")(?s:.))" : ")";
     bool plain = from->others.length == 0, none = from->singles.length == 0;

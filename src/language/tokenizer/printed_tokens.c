@@ -11,7 +11,8 @@
 #include "src/language/tokenizer/byte_level.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define STOP_MAX 16 /* limit on the characters that are held back because a Strip rule may remove them at the end */
+/* limit on the characters that are held back because a Strip rule may remove them at the end */
+#define STOP_MAX 16
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -133,7 +134,7 @@ static fr_status read_bytes(fr_text text, fr_text_buffer *out) {
     return FR_OK;
 }
 
-/* Applies rule i to a token's text. */
+/* Applies rule number i to a token's text. */
 static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr_text_buffer *out) {
     const fr_text_rule *plain = &p->plain->items[i];
     fr_ready_rule rule = p->rules.items[i];

@@ -138,8 +138,8 @@ static fr_status fail_match(const pattern_walk *walk, int code) {
                    walk->length, endless ? "it takes too many steps" : (const char *)reason);
 }
 
-/* Finds all matches within bytes [begin, begin + length), which are valid UTF-8. PCRE2 sees only these bytes, so
- * anchors and lookbehinds can't reach beyond them. */
+/* Finds all matches within bytes [begin, begin + length), which are valid UTF-8. PCRE2 gets only these bytes, so
+ * anchors and look-behinds can't read beyond them. */
 static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2_match_data *data,
                           pcre2_match_context *limits) {
     const size_t *match = pcre2_get_ovector_pointer(data);
@@ -161,7 +161,7 @@ static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2
     return FR_OK;
 }
 
-/* Matches each run of valid UTF-8. Bytes that are not UTF-8 never match. */
+/* Searches each run of valid UTF-8. Bytes that are not UTF-8 match nothing. */
 static fr_status walk_runs(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
     const unsigned char *text = (const unsigned char *)walk->seen;
     for (size_t begin = 0, end; begin < walk->length; begin = end + 1) {

@@ -24,8 +24,9 @@ typedef struct fr_text_pattern {
 fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, bool own, const char *where);
 void fr_text_pattern_close(fr_text_pattern *pattern);
 
-/* Gives the steps that all patterns of a tokenizer may take together on a text of this length: 256 for each byte,
- * about a second for a megabyte. The patterns of published tokenizers take at most 12 for each byte. */
+/* Gives the number of steps that all patterns of a tokenizer together may take on a text of this length. It is 256 for
+ * each byte, which takes about a second for a megabyte. The patterns of published tokenizers take at most 12 steps for
+ * each byte. */
 uint64_t fr_text_pattern_allowance(size_t length);
 
 /* Receives each stretch [begin, end) in order; all stretches together are the whole text. A match may be empty. */

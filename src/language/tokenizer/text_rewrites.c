@@ -50,7 +50,7 @@ static void clean(int32_t c, fr_text_buffer *out) {
     append_character(space ? ' ' : c, out);
 }
 
-/* Puts spaces around the characters of the blocks that BERT calls Chinese. */
+/* Puts spaces around characters that are in one of the blocks which BERT's tokenizer calls Chinese. */
 static void space_chinese(int32_t c, fr_text_buffer *out) {
     bool chinese = is_in(c, 0x4E00, 0x9FFF) || is_in(c, 0x3400, 0x4DBF) || is_in(c, 0x20000, 0x2A6DF) ||
                    is_in(c, 0x2A700, 0x2B73F) || is_in(c, 0x2B740, 0x2B81F) || is_in(c, 0x2B920, 0x2CEAF) ||
@@ -159,7 +159,7 @@ static fr_status replace(const fr_ready_rule *rule, fr_text text, size_t *first,
     return FR_OK;
 }
 
-/* Applies rules that rewrite characters one by one, or nearly so. */
+/* Applies rules that rewrite characters, one by one or a few together. */
 static void rewrite_characters(const fr_ready_rule *rule, fr_text text, fr_text_buffer *out) {
     bool compatible = rule->kind == FR_RULE_NFKC || rule->kind == FR_RULE_NFKD;
     switch (rule->kind) {

@@ -88,7 +88,7 @@ typedef struct splitting {
     size_t begin, end; /* the piece that is held back */
     /* started: a piece is held back; drop: that piece will not be passed on */
     bool started, drop;
-    bool previous_matched; /* the stretch before the present one is a match */
+    bool previous_matched; /* the stretch before the present stretch is a match */
 } splitting;
 
 static fr_status split_level(const split_run *run, size_t level, fr_text text, size_t first);

@@ -1,6 +1,7 @@
 /* Applies the rules of a normalizer and of a pre-tokenizer to a text.
  *
- * In: one stage's rules of a tokenizer.json, and texts of any bytes. Out: a rewritten text, or its pieces. */
+ * In: the rules of the normalizer or of the pre-tokenizer in a tokenizer.json, and texts of any bytes. Out: a rewritten
+ * text, or its pieces. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_TEXT_RULES_H
 #define FR_SRC_LANGUAGE_TOKENIZER_TEXT_RULES_H
 

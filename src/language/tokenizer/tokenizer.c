@@ -264,7 +264,7 @@ static fr_status encode_normalized(void *context, const char *text, size_t lengt
                           &state->allowance, encode_piece, state);
 }
 
-/* Rewrites the trusted and the foreign parts of a stretch separately, so that neither changes the output of the
+/* Rewrites the trusted and the foreign parts of a stretch separately, so that neither kind changes the output of the
  * other. */
 static fr_status rewrite_parts(encoding *state, size_t begin, size_t end, size_t *spans) {
     *spans = 0;

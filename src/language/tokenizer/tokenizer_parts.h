@@ -19,7 +19,7 @@ typedef struct fr_printed_token {
     uint32_t offset, length;
 } fr_printed_token;
 
-/* The text that each id prints: the result of the decoder's rules, which were applied to each token in advance. */
+/* The text that each id prints. It was computed in advance by applying the decoder's rules to each token. */
 typedef struct fr_printed_tokens {
     /* a table for each form, indexed by id; equal forms have the same table */
     const fr_printed_token *tokens[FR_PRINT_FORMS];

@@ -61,7 +61,7 @@ static fr_status add(fr_vocabulary *vocabulary, fr_text text, int32_t id, char *
     uint32_t tag;
     vocabulary_slot *slot = find_slot(vocabulary, text.bytes, text.length, &tag);
     if (!slot) return fr_fail(FR_INPUT, "%s: too many tokens collide with \"%.99s\"", where, text.bytes);
-    if (slot->next_id) /* a text may have two ids in GGUF, but not in JSON */
+    if (slot->next_id) /* in GGUF a text may have two ids, but in JSON it may not */
         return fr_fail(FR_INPUT, "%s: \"%.99s\" has the ids %u and %d", where, text.bytes, slot->next_id - 1, id);
     *slot = (vocabulary_slot){tag, (uint32_t)id + 1};
     *token = (fr_token){.text = *free_text, .length = (uint32_t)text.length};
@@ -71,7 +71,7 @@ static fr_status add(fr_vocabulary *vocabulary, fr_text text, int32_t id, char *
     return FR_OK;
 }
 
-/* Adds an added token. The vocabulary may already have it, with the same id. */
+/* Adds an added token. The vocabulary may already contain the token, with the same id. */
 static fr_status add_added(fr_vocabulary *vocabulary, const fr_added_entry *added, char **free_text,
                            const char *where) {
     int32_t id = fr_vocabulary_find(vocabulary, added->text.bytes, added->text.length);

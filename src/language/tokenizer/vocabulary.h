@@ -17,9 +17,10 @@ typedef struct fr_token {
     uint32_t length;
     /* the token is in the vocabulary that the model was trained with, even if it is also an added token */
     bool in_model;
-    bool added;   /* an added token, which is searched for in texts before anything else */
+    bool added;   /* an added token; added tokens are searched for in texts before all others */
     bool special; /* an added token that may be left out when ids are decoded */
-    bool control; /* the token opens or closes something, such as a turn, so it is found only in trusted text */
+    /* the token opens or closes something, such as a turn, so it is found only in trusted text */
+    bool control;
 } fr_token;
 
 typedef struct fr_vocabulary {
