@@ -204,7 +204,7 @@ size_t fr_kv_bytes(const fr_kv *kv) {
 }
 
 size_t fr_kv_spare_bytes(const fr_kv *kv) {
-    size_t tables = 1 + kv->spare; /* tables of a timeline: its own, and one for each checkpoint */
+    size_t tables = 1 + kv->spare; /* number of tables of a timeline: its own table, and one for each checkpoint */
     return kv->page_count[FR_KV_SLIDING] * kv->spare / tables * kv->page_bytes[FR_KV_SLIDING] +
            kv->recurrent.page_count * kv->spare / tables *
                fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count);
@@ -255,14 +255,14 @@ size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end) {
     return fr_larger(from, (end - 1) / FR_KV_PAGE * FR_KV_PAGE - kv->keeps);
 }
 
-/* Gives the first block without a page after the block of the frontier. */
+/* Gives the first block after the frontier's block that has no page. */
 static size_t held_end(const fr_kv *kv, fr_kv_kind kind) {
     size_t block = fr_kv_blocks(kv->length);
     while (block < kv->blocks && kv->table[kind][block]) block++;
     return block;
 }
 
-/* Drops the pages after the frontier, from block from[kind] on. */
+/* Drops the pages after the frontier. In the table of each kind, they are the pages of blocks from[kind] and later. */
 static void give_back(fr_kv *kv, const size_t from[FR_KV_KINDS]) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], from[kind], held_end(kv, kind));

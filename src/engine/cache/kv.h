@@ -76,7 +76,7 @@ typedef struct fr_kv_rows {
 typedef struct fr_kv_layer {
     fr_kv_rows k, v;
     size_t heads, head_dim, value_dim;
-    /* first: index of the first kept head among all heads of the model; all: the number of all heads */
+    /* first: index of this rank's first head among all heads of the model; all: number of all heads */
     size_t first, all;
     fr_kv_kind kind;
     uint8_t **pages; /* fr_kv.table of the layer's kind */
@@ -124,9 +124,10 @@ fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_t
 /* The sizes for which a cache is laid out. */
 typedef struct fr_kv_sizes {
     size_t context;
-    size_t batch;       /* rows of the largest forward; if it is as large as the context, no layer drops pages */
+    size_t batch;       /* number of rows of the largest forward; if it is as large as the context, no layer drops
+                         * pages */
     size_t checkpoints; /* number of checkpoints that are wanted; the cache makes room only for as many as it can use */
-    size_t timelines;   /* timelines that share the pool, including this one */
+    size_t timelines;   /* number of timelines that share the pool, including this one */
     size_t pages;       /* number of pages for full layers in the pool; 0: as many as all timelines may need */
     bool whole;         /* sliding layers have as many pages as full layers */
     /* bytes of all pages. A page counts with the heads of all ranks, so that all ranks have the same number of pages.
@@ -156,7 +157,7 @@ size_t fr_kv_bytes(const fr_kv *kv);
 size_t fr_kv_pool_bytes(const fr_kv *kv);
 size_t fr_kv_spare_bytes(const fr_kv *kv);
 
-/* Gives by how many bytes the pool would be larger if this process kept all heads. */
+/* Gives the number of bytes by which the pool would be larger if this process kept all heads. */
 size_t fr_kv_foreign_bytes(const fr_kv *kv);
 
 /* Gives the address of a position's key (or value) of one of the kept heads. */
@@ -195,7 +196,7 @@ void fr_kv_fork(fr_kv *fork, const fr_kv *kv);
 /* Moves the frontier forward to `length`: from then on all positions below `length` are accepted. */
 void fr_kv_commit(fr_kv *kv, size_t length);
 
-/* Tells the cache that a forward has run over the claimed rows. */
+/* Tells the cache that the forward over the claimed rows has been run. */
 void fr_kv_ran(fr_kv *kv);
 
 /* Returns true if the frontier can move back to `length`. Then the cache still holds everything that rows from `length`

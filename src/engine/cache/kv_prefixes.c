@@ -339,7 +339,7 @@ static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, unsigned gav
     settle(p, FR_KV_LEAVES, node->parent);
 }
 
-/* Removes a leaf in which no timeline ends. */
+/* Removes a leaf. No timeline may end in this leaf. */
 static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
     unsigned gave = 0;
@@ -411,7 +411,8 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
         fr_kv_node *node = &p->nodes[n];
-        chain = chain_of(p, parent, node->ids, &node->digest); /* making room may have removed a node of the chain */
+        chain = chain_of(p, parent, node->ids, &node->digest); /* making room for the child may have changed this
+                                                                * chain */
         node->next = *chain;
         *chain = n;
     }
@@ -656,8 +657,8 @@ static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
     if (!node->drafter[which] && !node->children) fr_kv_pages_hold(pool, &node->drafter[which], own, 0, 1);
     if (node->parent == NONE) return;
-    /* node->before is a complete page of the parent's block: it has the block's last pair. The parent may hold any
-     * complete page of its block, so it drops the page that it has and holds this one. */
+    /* node->before is a complete page of the parent's block, because it has the block's last pair. The parent may hold
+     * any complete page of its own block. So it drops the page that it holds and holds node->before instead. */
     uint8_t **ends = &p->nodes[node->parent].drafter[which];
     share_page(pool, &node->before[which], own - 1);
     fr_kv_pages_drop(pool, ends, 0, 1);
@@ -693,7 +694,7 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
                         bool prompt_end) {
     size_t complete = kv->length / BLOCK;
     if (prompt_end) path->prompt = complete;
-    /* a drafter may not have made the block's last pair yet */
+    /* a drafter may still lack the block's last pair */
     if (set_of(drafters)) complete = fr_smaller(complete, (least_length(SIZE_MAX - 1, drafters) + 1) / BLOCK);
     while (path->length < complete) {
         size_t block = path->length;

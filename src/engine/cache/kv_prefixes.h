@@ -63,11 +63,12 @@ typedef struct fr_kv_content {
 
 /* A heap of nodes. The first node of the heap is the one that was unused for the longest time. */
 typedef struct fr_kv_heap {
-    uint32_t *nodes; /* [1 + count] used from index 1 on */
+    uint32_t *nodes; /* [1 + count] the nodes of the heap; index 0 is unused */
     size_t count;
 } fr_kv_heap;
 
-/* The two heaps: leaves in which no timeline ends, and nodes that are the only holders of their sliding page. */
+/* The two heaps. One has the leaves in which no timeline ends. The other has the nodes that are the only holders of
+ * their sliding page. */
 typedef enum fr_kv_unused { FR_KV_LEAVES, FR_KV_WINDOWS, FR_KV_UNUSED } fr_kv_unused;
 
 /* A position at which a prompt can begin although there are recurrent layers. */
@@ -80,9 +81,9 @@ typedef struct fr_kv_point {
 } fr_kv_point;
 
 typedef struct fr_kv_prefixes {
-    fr_kv_node *nodes;            /* [capacity] the nodes by number; node 0 is the root */
+    fr_kv_node *nodes;            /* [capacity] the nodes, indexed by their numbers; node 0 is the root */
     uint32_t *first;              /* [buckets] the first node of each hash chain */
-    uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] the node that holds the page; 0: none */
+    uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] for each page, the node that holds it; 0: no node holds it */
     fr_kv_heap unused[FR_KV_UNUSED];
     size_t capacity, buckets;
     uint32_t free, fresh; /* free: number of the first node in the list of removed nodes; fresh: number of the first
@@ -93,7 +94,7 @@ typedef struct fr_kv_prefixes {
                                            * its own */
     size_t window;                        /* the widest window of the sliding layers */
     fr_kv_pages *states;                  /* the pool of recurrent states; NULL: there are none */
-    fr_kv_point *points;                  /* [point_count] one point for each page of states */
+    fr_kv_point *points;                  /* [point_count] the points; there are as many as pages of states */
     size_t point_count;
 } fr_kv_prefixes;
 
@@ -147,7 +148,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *pat
 void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
                               uint8_t *states, bool spare);
 
-/* Counts the pages for states that are free or held only by spare points. */
+/* Counts the pages of states that are free, or that only spare points hold. */
 size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
 
 /* Removes a timeline from the nodes after its first `length` positions, because the timeline is cut there. If length is

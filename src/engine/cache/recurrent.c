@@ -87,7 +87,7 @@ fr_status fr_recurrent_claim(fr_recurrent *r, size_t position) {
 }
 
 void fr_recurrent_certain(fr_recurrent *r, size_t position) {
-    if (r->count) r->certain = position; /* without recurrent layers nothing limits the frontier */
+    if (r->count) r->certain = position; /* if there are no recurrent layers, nothing limits the frontier */
 }
 
 uint8_t *fr_recurrent_save(fr_recurrent *r, size_t position) {

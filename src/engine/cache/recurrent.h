@@ -50,16 +50,17 @@ typedef struct fr_recurrent_point {
     uint8_t *page;
 } fr_recurrent_point;
 
-enum { FR_RECURRENT_POINTS = 6 }; /* the most points of one forward */
+enum { FR_RECURRENT_POINTS = 6 }; /* the largest number of points in one forward */
 
 typedef struct fr_recurrent {
-    const fr_recurrent_shape *shapes; /* [count] kept by the caller of the layout */
+    const fr_recurrent_shape *shapes; /* [count] the shapes; the caller of the layout owns this array */
     fr_recurrent_layer *layers;       /* [count] where each layer's states and inputs lie */
     size_t count;                     /* number of recurrent layers; 0: the members below are empty */
-    size_t slots;                     /* positions that a ring has room for */
+    size_t slots;                     /* number of positions for which a ring has room */
     fr_kv_pages *pages;               /* the pool of pages with states */
     size_t page_count;                /* number of pages in the pool `pages` */
-    uint8_t *base;                    /* the states' page; NULL: no position has been run, and all states are 0 */
+    uint8_t *base;                    /* the page of the base's states; NULL: no position has been run, and all states
+                                       * are 0 */
     size_t at, certain;
     fr_recurrent_point point[FR_RECURRENT_POINTS]; /* the points of the next forward. Their positions ascend, are after
                                                     * `at`, and are at most `certain`. The timeline owns their pages */

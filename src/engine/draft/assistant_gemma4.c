@@ -109,8 +109,8 @@ static bool is_permutation(const int32_t *values, size_t n, uint8_t *seen) {
     return true;
 }
 
-/* Given the cluster of each id, lists each cluster's ids in ascending order. Returns false if the clusters differ in
- * size. */
+/* Lists the ids of each cluster in ascending order. cluster_of: the cluster of each id. Returns false if clusters have
+ * different sizes. */
 static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t vocab, size_t *next, int32_t *ids) {
     for (size_t c = 0; c < a->clusters; c++) next[c] = c * a->cluster_size;
     for (size_t id = 0; id < vocab; id++) {

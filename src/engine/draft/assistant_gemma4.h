@@ -14,7 +14,7 @@ typedef struct fr_assistant {
     fr_matrix pre, post;     /* pre [hidden, 2 * backbone] makes the layers' input; post [backbone, hidden] makes the
                               * next hidden row from the layers' output. backbone is the width of the target's hidden
                               * rows */
-    size_t clusters;         /* 0: the head has no centroids */
+    size_t clusters;         /* number of clusters; 0: the head has no centroids */
     size_t cluster_size;     /* vocab / clusters */
     size_t top;              /* clusters that a step scores */
     fr_matrix centroids;     /* [clusters, hidden] one row for each cluster; the product with this row is the cluster's

@@ -41,7 +41,7 @@ const char *fr_block_word(fr_block_kind kind);
  * shared also limits which rows of the block are seen. */
 typedef struct fr_block_sight {
     bool full_causal, sliding_causal;
-    size_t window; /* 0: sliding layers see all of the context */
+    size_t window; /* number of positions that sliding layers see; 0: they see all of the context */
     bool shared;
 } fr_block_sight;
 

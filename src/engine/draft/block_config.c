@@ -254,7 +254,7 @@ static fr_status read_kind(fr_block_config *c, const folder *f) {
     return read_flag(f, "confidence_head_with_markov", true, &c->confidence_sees_draft);
 }
 
-/* Refuses keys that change the computation in a way that is not supported. */
+/* Refuses keys that ask for a computation that is not supported. */
 static fr_status check_rest(const folder *f) {
     bool sinks;
     float scale;

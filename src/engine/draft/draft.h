@@ -138,7 +138,7 @@ typedef struct fr_proposal {
 typedef struct fr_draft_sizes {
     size_t threads, context, sessions;
     size_t rows;        /* most rows of a batch */
-    size_t pages;       /* pages of the target's caches, each of FR_KV_PAGE positions */
+    size_t pages;       /* number of pages of the target's caches; a page has FR_KV_PAGE positions */
     size_t checkpoints; /* pages for states of recurrent layers that each session can have */
     fr_kv_types kv_types;
     /* the memory that the method has taken for all sessions; NULL: the method takes no such memory, or the arena only

@@ -231,7 +231,7 @@ static void begin_chains(mtp *m, fr_proposal *first) {
     set_rows(m, rows);
 }
 
-/* Looks up the embeddings of the ids with which the chains continue, one for each row. */
+/* Looks up the embedding of the id with which each chain continues. */
 static void embed_rows(mtp *m) {
     const fr_model *target = m->drafter->target;
     for (size_t r = 0; r < m->activations->batch.count; r++) {

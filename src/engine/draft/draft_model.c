@@ -35,8 +35,8 @@ typedef struct workspace {
                                  * them */
     fr_learned_head learned;    /* the trimmed head that learns ids and scores drafts; learned.whole is NULL if there is
                                  * no such head */
-    size_t vocab, target_vocab; /* vocab: number of ids that both models have; target_vocab: number of the target's
-                                 * ids */
+    size_t vocab, target_vocab; /* vocab: number of ids that are in both models; target_vocab: number of ids in the
+                                 * target */
     /* this cache has the layout of the sessions' caches, and the pages of all of them; no session uses it as its own */
     fr_kv kv;
     fr_kv_prefixes prefixes; /* tree of the texts that the model has run, including those of closed sessions */
@@ -248,7 +248,7 @@ static size_t features_of(const workspace *w) {
     return head_of(w) ? head_of(w)->features : w->model->trunk.spec.vocab;
 }
 
-/* Gives the scores of a row with logits, for the session of a proposal. */
+/* Gives the scores from a row of logits, for the session of a proposal. */
 static fr_scores scores_of(workspace *w, size_t row, const fr_proposal *p) {
     const fr_draft_head *head = &w->head;
     float *logits = w->logits + row * features_of(w);

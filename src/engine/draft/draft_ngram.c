@@ -39,8 +39,8 @@ typedef struct ngram {
     int32_t *text; /* the ids in the index */
     size_t shortest;
     struct {
-        double hits, tries; /* tries: number of past matches of these lengths; hits: number of those whose next id was
-                             * right; older matches count less */
+        double hits, tries; /* tries: number of past matches in this bin; hits: number of these matches whose next id
+                             * was right; older matches count less */
     } bins[BINS];
 } ngram;
 

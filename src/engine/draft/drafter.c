@@ -46,7 +46,7 @@ size_t fr_drafter_bytes(const fr_drafter *drafter) {
     return bytes;
 }
 
-/* Binds the MTP layer in the target's own files. */
+/* Binds the MTP layer that is in the target's own files. */
 static fr_status bind_own(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (target->mtp_layers == 0)

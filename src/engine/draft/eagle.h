@@ -48,7 +48,7 @@ fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, co
 
 /* The properties that the drafter's files require of a target. */
 typedef struct fr_eagle_needs {
-    /* hidden: the target's width; layers: the least number of layers that the target must have */
+    /* hidden: the target's width; layers: the smallest number of layers that the target may have */
     size_t hidden, layers;
     const char *architecture; /* the target's architecture; NULL: the files don't name it */
     bool default_aux_layers;

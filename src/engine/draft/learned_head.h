@@ -20,7 +20,7 @@
 /* The most ids that a session learns. A text of 30,000 tokens of source code has about 3,000 different ids. */
 enum { FR_LEARNED_IDS_MAX = 4096 };
 
-/* The head of all sessions of an engine; part of a method's workspace. */
+/* The head of all sessions of an engine, which is in a method's workspace. */
 typedef struct fr_learned_head {
     fr_matrix matrix;       /* the matrix whose rows score `ids`; it has no features if the drafter's head does not
                              * learn */
@@ -39,7 +39,7 @@ typedef struct fr_learned_head {
     float *scores;          /* [FR_LEARNED_IDS_MAX] memory for scores that are moved */
 } fr_learned_head;
 
-/* The ids that one session has learned; part of a method's state. */
+/* The ids that one session has learned. They are in the state of the session's method. */
 typedef struct fr_learned_ids {
     int32_t *text;  /* [context] the timeline's ids at the last call */
     size_t length;  /* number of ids in `text` */

@@ -145,7 +145,7 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     stretch text = printed(t->from, id);
     int32_t same = same_mark(t, id);
     bool begins = id == fr_tokenizer_bos(t->from);
-    /* the other vocabulary's ids already begin with that vocabulary's token for the beginning of a text */
+    /* the list already begins with the other vocabulary's token for the beginning of a text */
     if (begins && t->begin && t->count == t->begin) return true;
     if (same >= 0) return append(t, same, end);
     if (begins || text.length == 0 || text.length > STRETCH) return true;
@@ -193,7 +193,8 @@ void fr_same_text_cut(fr_same_text *t, size_t told) {
     t->stands = fr_smaller(t->stands, t->count);
 }
 
-/* Drops the newest ids, back to the beginning of a word, because the text that follows may change them. */
+/* Drops the newest ids, back to the beginning of a word, because text that follows may change how they are
+ * tokenized. */
 static void go_back(fr_same_text *t) {
     bool word = false, border = true;
     for (size_t gone = 0; t->count > t->begin; gone++) {

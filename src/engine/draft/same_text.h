@@ -30,7 +30,7 @@ typedef struct fr_same_text {
     size_t *ends; /* [room] for each id in `ids`, the offset in the text at which it ends; ids that count as one token
                    * have the same offset */
     size_t count;
-    size_t begin;  /* the number of ids with which every text begins */
+    size_t begin;  /* number of ids with which every text begins in the other vocabulary */
     size_t stands; /* ids before this index have not changed since the owner last set it */
     char *bytes;   /* memory for a part of the text */
 } fr_same_text;

@@ -37,7 +37,7 @@ typedef struct fr_suffix_index {
     size_t capacity, longest; /* capacity: the most ids of the text; longest: longer matches are cut to this length */
     size_t count;             /* ids so far */
     uint32_t state_count, edge_count;
-    uint32_t last;   /* the state of the whole text */
+    uint32_t last;   /* the state that contains the whole text */
     uint32_t active; /* the state of the longest earlier match */
 
     size_t match; /* number of ids at the end of the text that also occurred before; at most `longest` */

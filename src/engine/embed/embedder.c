@@ -222,7 +222,7 @@ static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
  * of the first session are opened if the engine has places and memory for them. */
 static fr_status open_in_engine(fr_embedder *e, size_t many) {
     fr_session **sessions = e->group.sessions;
-    fr_engine_settle(e->engine); /* drafts that are being made take pages too */
+    fr_engine_settle(e->engine); /* drafts that are being made at this time take pages too */
     if (e->group.count == 0) FR_TRY(fr_session_create(e->engine, &e->options, sessions));
     e->group.count = 1;
     while (e->group.count < many && fr_session_copy(*sessions, &e->options, &sessions[e->group.count]) == FR_OK)

@@ -400,7 +400,7 @@ static fr_status read_gguf(const fr_model *model, size_t hidden, fr_recipe *reci
         FR_TRY(take_tensor(&model->files.tensors, name, step->out, step->in, model->files.path, &step->weight));
         recipe->width = step->out;
     }
-    /* llama.cpp scales rows to length 1 if it is not told otherwise. */
+    /* llama.cpp scales rows to length 1 by default. */
     recipe->steps[recipe->step_count++] =
         (fr_recipe_step){.kind = FR_STEP_NORMALIZE, .in = recipe->width, .out = recipe->width};
     return FR_OK;

@@ -15,7 +15,7 @@
  * BERT's pooler. EXPERTS: tensors inside a layer whose names end without .weight and .bias. */
 typedef enum part { OUTSIDE, INSIDE, EXPERTS, HEAD } part;
 
-/* The members of fr_encoder_names that are tensors. */
+/* Those members of fr_encoder_names that are names of tensors, with the part of the model in which each tensor is. */
 static const struct {
     size_t at;
     part part;

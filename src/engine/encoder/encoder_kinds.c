@@ -562,7 +562,7 @@ static fr_status read_gguf(const fr_gguf *g, const fr_weights *w, fr_encoder_spe
     return FR_OK;
 }
 
-/* Reads the sizes of the tables of token types and positions, and of the classifier. */
+/* Reads the sizes of two tables, for token types and for positions, and the size of the classifier. */
 static fr_status read_gguf_tables(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
     const fr_tensor *types = fr_tensors_find(&w->files->tensors, "token_types.weight");
     const fr_tensor *positions = fr_tensors_find(&w->files->tensors, "position_embd.weight");
@@ -1059,7 +1059,7 @@ const fr_encoder_kind *fr_encoder_kind_of(const fr_checkpoint *files) {
         if (files->gguf ? !kind->read_gguf || !fr_architecture_in(kind->gguf, word)
                         : !fr_architecture_in(kind->model_types, word))
             continue;
-        /* Gemma 3 is an encoder only if its rows see the rows after them. */
+        /* Gemma 3 is an encoder only if its rows also see later rows. */
         return kind->read == read_gemma && !files->gguf && !json_is_true(sees) ? NULL : kind;
     }
     return NULL;

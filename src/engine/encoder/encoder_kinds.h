@@ -18,13 +18,13 @@ struct fr_encoder_names {
     const char *q, *k, *v, *qkv, *o, *q_norm, *k_norm;
     const char *norm1, *norm2, *post1, *post2;
     const char *gate, *up, *down;
-    const char *up_alone; /* the name of up in layers without a gate; NULL: `up` is its name in all layers */
+    const char *up_alone; /* the name of `up` in layers without a gate; NULL: `up` has the same name in all layers */
     /* The names of a mixture's tensors. The names of the experts are whole names, without ".weight". */
     const char *router, *expert_up, *expert_down, *expert_bias;
     bool experts_flat;   /* the experts' tensors have two dimensions, and the tensors of down are stored transposed:
                           * their rows are the columns of down */
     const char *gate_up; /* one tensor that contains both the gate and up */
-    bool up_first;       /* in the tensor `gate_up`, up comes before the gate */
+    bool up_first;       /* in the tensor `gate_up`, the rows of up come before those of the gate */
     /* The names of the classifier's tensors, which get no prefix. */
     const char *head_dense, *head_norm, *head_label;
 };

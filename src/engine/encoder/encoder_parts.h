@@ -12,7 +12,7 @@
 #define FR_ENCODER_LAYERS_MAX  1024
 #define FR_ENCODER_EXPERTS_MAX 256
 
-/* The most rows that one product multiplies. */
+/* The largest number of rows that one product multiplies. */
 #define FR_ENCODER_CHUNK 256
 
 typedef struct fr_encoder_kind fr_encoder_kind;

@@ -259,7 +259,7 @@ static void complete_defaults(fr_model_spec *spec) {
     spec->image_token = -1;
 }
 
-/* Checks that the numbers of heads and of rotary values fit together. */
+/* Checks that the numbers of heads fit together, and that the number of rotated values fits the heads. */
 static fr_status check_layer(const fr_attention_spec *a, const fr_rope_spec *rope, const char *where) {
     size_t angles = 0;
     for (size_t axis = 0; axis < FR_AXES; axis++) angles += rope->sections[axis];

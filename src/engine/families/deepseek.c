@@ -400,7 +400,7 @@ static fr_status rope_of_minicpm3(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Refuses multipliers other than those that readers of GGUF assume. */
+/* Refuses multipliers that differ from those that readers of GGUF assume. */
 static fr_status check_scales(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     (void)w;

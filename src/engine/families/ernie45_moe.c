@@ -1,9 +1,9 @@
 /* ERNIE 4.5, mixtures: config.json of Ernie4_5_MoeForCausalLM, GGUF "ernie4_5-moe". Source: the published checkpoints
  * and transformers 5.17, model ernie4_5_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/ernie.py and
- * src/models/ernie4-5-moe.cpp, which has no key for the last layer with a mixture, and a key for the shared experts'
- * width that is right only for published sizes. Scores are softmax, and a bias corrects the choice of experts; heads
- * are rotated in pairs of neighbours. Source for the MTP layer, which transformers and llama.cpp ignore:
- * github.com/PaddlePaddle/FastDeploy, ernie4_5_mtp.py and spec_decode/mtp.py. */
+ * src/models/ernie4-5-moe.cpp. GGUF has no key for the last layer with a mixture, and its key for the width of the
+ * shared experts is right only for published sizes. Scores are softmax, and a bias corrects the choice of experts.
+ * Heads are rotated in pairs of neighbouring values. transformers and llama.cpp ignore the MTP layer; the source for it
+ * is github.com/PaddlePaddle/FastDeploy, ernie4_5_mtp.py and spec_decode/mtp.py. */
 #include "base/error.h"
 #include "formats/tensors.h"
 #include "src/engine/families/mixture.h"
@@ -63,9 +63,9 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 #define MTP        "model.mtp_"
 #define MTP_LINEAR "linear_proj.0.weight"
 
-/* Reads the number of MTP layers of a folder. Of several the first one drafts, for all depths, as in FastDeploy, whose
- * MTP model reads no further layer whatever the configuration says. A first one whose input projection is turned, as
- * the 300B model was published, is left out. */
+/* Reads the number of MTP layers of a folder. If there are several, the first one makes the drafts of all depths, as in
+ * FastDeploy, whose MTP model never reads a second layer. If the input projection of the first one is stored
+ * transposed, as in the published 300B model, the MTP layer is left out. */
 static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     size_t layers;
     if (source->gguf) return FR_OK;

@@ -29,7 +29,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_DIVISOR(trunk.logit_scale, "logits_scaling", ".logit_scale", 0, 1e6),
                                     {0}};
 
-/* Reads GGUF's flag that says whether heads have rotary positions. If there is no flag, they have. */
+/* Reads GGUF's flag that says whether heads have rotary positions. If there is no flag, they have them. */
 static fr_status read_uses_rope(const fr_source *source, fr_model_spec *s) {
     bool uses_rope = true;
     if (source->gguf) FR_TRY(fr_gguf_bool(source->gguf, ".rope.scaling.finetuned", true, &uses_rope));

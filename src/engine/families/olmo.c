@@ -21,7 +21,7 @@ static const fr_config_row own[] = {
     FR_REAL(layer.attention.clamp, "clip_qkv", ".attention.clamp_kqv", 0, 1e6, .null_is_none = true),
     {0}};
 
-/* Folders have no key for eps, which is always the default. */
+/* Folders have no key for eps, so eps is always the default there. */
 static const fr_config_row heads[] = {
     FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12),
     FR_REAL(trunk.eps, NULL, ".attention.layer_norm_epsilon", 0, 1),

@@ -18,8 +18,9 @@ typedef struct fr_expert_use {
 
 /* A mixture's activations. A pair is one row that is sent to one expert. */
 typedef struct fr_experts_rows {
-    fr_workspace workspace; /* memory for the products with the rows below */
-    float *scores;          /* [rows, experts] the router's products, then the scores */
+    fr_workspace workspace; /* memory for the products with the rows of this struct */
+    float *scores;          /* [rows, experts] first the router's products, later the scores that are computed from
+                             * them */
     float *routed;          /* [rows, hidden] the router's input, if mixture and feed-forward of a layer run on the same
                              * rows */
     float *normed;          /* the experts' input. If mixture and feed-forward run on the same rows, it is [rows,
@@ -29,17 +30,18 @@ typedef struct fr_experts_rows {
                              * latent */
     float *input;           /* [pairs, hidden] the experts' input, in the order of the pairs */
     float *inner;           /* [pairs, 2 * width] outputs of gate and up */
-    float *output;          /* [pairs, hidden] the expert's output for each pair */
+    float *output;          /* [pairs, hidden] for each pair, its expert's output */
     float *sum;             /* [rows, hidden] the weighted sum of the outputs of each row's experts */
     const fr_adapter_set **adapters; /* [pairs] the adapters of the pairs' rows, if the batch has any */
     int32_t *row;                    /* [pairs] the row of each pair; pairs are sorted by expert, then by row */
-    float *weight;                   /* [pairs] the weight of the pair's expert in the row's sum */
-    size_t *first;                   /* [experts + 1] first pair of each expert */
+    float *weight;                   /* [pairs] the weight of the pair's expert in the sum of the pair's row */
+    size_t *first;                   /* [experts + 1] the first pair of each expert, and the end of the last expert's
+                                      * pairs */
     int32_t *chosen;                 /* [rows, top_k] the experts that each row has chosen */
     float *chosen_weight;            /* [rows, top_k] the weights of these experts */
     float *choices;    /* [threads, 2, experts] the scores by which experts are chosen, and the scores of groups */
     int32_t *scratch;  /* [threads, 2, experts] memory for choosing the best experts and the best groups */
-    fr_expert_use use; /* the counts of used experts so far */
+    fr_expert_use use; /* counts of the experts that forwards have used so far */
 } fr_experts_rows;
 
 /* The rows of a batch that belong to one timeline. They form a chain, which continues the timeline's earlier
@@ -47,7 +49,7 @@ typedef struct fr_experts_rows {
 typedef struct fr_conv_span {
     fr_kv *kv;
     int32_t last;    /* the last row of the chain; the other rows are found through `parent` */
-    size_t position; /* position of the chain's first row */
+    size_t position; /* position of the first row of the chain */
 } fr_conv_span;
 
 /* The rows of a batch, for layers with a convolution over positions (conv_inputs.c). */
@@ -62,7 +64,7 @@ typedef struct fr_conv_rows {
 /* Activations of gated DeltaNet. */
 typedef struct fr_deltanet_rows {
     float *mixed; /* [rows, channels] the convolution's output: queries, keys and values */
-    float *z;     /* [rows, width] the gates of the states' outputs */
+    float *z;     /* [rows, width] the gates that multiply the outputs of the states */
     float *seen;  /* [rows, width] the outputs that are computed from the states */
     float *fused; /* [rows, channels + width] the convolution's inputs and z, if one projection makes both; otherwise
                    * NULL */
@@ -72,7 +74,8 @@ typedef struct fr_deltanet_rows {
                            * matrices: the outputs of the first matrix */
     size_t channels, width;
 
-    float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
+    float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that a thread runs
+                            * again */
     float *strips;         /* [threads, strip_size] scratch memory of the kernel for states after rows that may be
                             * rejected */
     fr_deltanet_row *runs; /* [threads, run_size] the rows of the head that a thread is running */
@@ -82,13 +85,14 @@ typedef struct fr_deltanet_rows {
 /* Activations of Mamba-2. */
 typedef struct fr_mamba_rows {
     float *mixed;  /* [rows, channels] the convolution's output: values, keys and queries */
-    float *z;      /* [rows, width] the gates of the states' outputs */
+    float *z;      /* [rows, width] the gates that multiply the outputs of the states */
     float *seen;   /* [rows, width] the outputs that are computed from the states */
     float *beside; /* [rows, hidden] Mamba-2's output in a layer that also has attention, to which attention's output is
                     * added; NULL: there is no such layer */
     size_t channels, width;
 
-    float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
+    float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that a thread runs
+                            * again */
     float *strips;         /* [threads, strip_size] scratch memory of the kernel for states after rows that may be
                             * rejected */
     fr_deltanet_row *runs; /* [threads, run_size] a head's rows */
@@ -98,7 +102,7 @@ typedef struct fr_mamba_rows {
 typedef struct fr_activations {
     const fr_trunk *trunk;
     const fr_kernels *kernels;
-    fr_workspace workspace; /* memory for the products with the rows below */
+    fr_workspace workspace; /* memory for the products with the rows of this struct */
     fr_batch batch;
     size_t keep;      /* rows before this row are run only for their keys and values; 0 once no later layer has keys and
                        * values */
@@ -138,8 +142,8 @@ typedef struct fr_activations {
     size_t head_rows;
     fr_experts_rows *experts;   /* NULL: there is no mixture */
     fr_conv_rows *conv;         /* NULL: no layer convolves */
-    fr_deltanet_rows *deltanet; /* NULL: there is no layer of gated DeltaNet */
-    fr_mamba_rows *mamba;       /* NULL: there is no layer of Mamba-2 */
+    fr_deltanet_rows *deltanet; /* rows for gated DeltaNet; NULL: no layer has it */
+    fr_mamba_rows *mamba;       /* rows for Mamba-2; NULL: no layer has it */
     float *gates;               /* [rows, 3 * hidden] the gates of short convolutions */
     uint8_t *lent;              /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
 } fr_activations;

@@ -21,7 +21,7 @@ typedef struct fr_adapted_matrices {
     size_t parts;
     size_t experts; /* number of matrices in a part; 1 if the tensor is not a stack of experts */
     bool of_expert; /* the name contains the number of an expert */
-    size_t expert;  /* the expert's number in the name */
+    size_t expert;  /* the number of the expert that the name contains */
 } fr_adapted_matrices;
 
 typedef enum fr_adapted_found {

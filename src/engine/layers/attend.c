@@ -145,7 +145,7 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
 typedef struct split {
     const fr_attend_rows *rows;
     int64_t low, high;
-    size_t queries, stride; /* stride: floats from one partial result to the next */
+    size_t queries, stride; /* stride: number of floats between the beginnings of two partial results */
 } split;
 
 static float *partial_of(const split *s, int64_t position, size_t query) {
@@ -161,7 +161,7 @@ static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t 
     return query->first <= query->last;
 }
 
-/* Runs attention over positions low..high of one KV head for all its queries. */
+/* Runs attention for all queries of one KV head over positions low..high. */
 static void attend_partial(const fr_team *team, const split *s, size_t kv_head, int64_t low, int64_t high) {
     const fr_attend_rows *a = s->rows;
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH, query;

@@ -45,10 +45,11 @@ typedef struct fr_attend_rows {
     const fr_sight *sights;
     size_t layer;   /* layer of the caches */
     const float *q; /* [rows, stride] for each row `heads` queries, which have the cache's head_dim values each */
-    size_t q_step;  /* number of values from one query to the next */
+    size_t q_step;  /* number of values between the beginnings of two queries */
     float *out;     /* [rows, stride] for each row `heads` outputs, which have the cache's value_dim values each */
     size_t stride, heads;
-    size_t kv_first, kv_heads; /* the KV heads that the queries read, counted among the heads that the cache keeps */
+    size_t kv_first, kv_heads; /* kv_first: number of the first KV head that the queries read, among the heads that the
+                                * cache keeps; kv_heads: number of these heads */
     size_t span;     /* the most positions that a row without a sight sees, counted back from the row's own position; 0:
                       * all positions */
     bool chunked;    /* a row without a sight sees only positions of its own chunk; a chunk has `span` positions */

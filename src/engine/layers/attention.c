@@ -65,7 +65,7 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
 }
 
-/* Gives the number of values from one head's query to the next. */
+/* Gives the number of values between the beginnings of the queries of two heads. */
 static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
@@ -319,7 +319,7 @@ static void gate_head(const fr_activations *a, const fr_attention_spec *spec, si
     if (!of_values) k->scale(seen, n, whole);
 }
 
-/* Multiplies the outputs of the rank's heads by their gates. */
+/* Multiplies the outputs of this rank's heads by their gates. */
 static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     size_t n = spec->head_dim, rows = a->batch.count, first, last, begin, end;
     fr_part_rank(team, fr_attention_split(a, spec, n), &first, &last);

@@ -85,7 +85,7 @@ static float *gates_of(const fr_activations *a, size_t row) {
     return a->conv->input + row * a->conv->width + a->deltanet->channels;
 }
 
-/* Convolves channels [from, from + n) of the inputs. */
+/* Computes the convolution for channels [from, from + n) of the inputs. */
 static void convolve(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
                      const float *const *inputs, size_t from, size_t n, float *out) {
     const float *at[FR_CONV_KERNEL_MAX], *taps = spec->by_key ? NULL : weights->conv + from;
@@ -159,9 +159,9 @@ typedef struct head_run {
     const fr_recurrent *recurrent;
     const fr_recurrent_layer *states;
     size_t head, key_head;
-    float *rerun, *strip; /* The thread's memory. rerun: values and keys of positions that the thread runs again; strip:
-                           * a strip of a state. */
-    fr_deltanet_row *rows; /* the positions after the base, then the batch's rows */
+    float *rerun, *strip;  /* memory of the thread. rerun: values and keys of positions that the thread runs again;
+                            * strip: a strip of a state */
+    fr_deltanet_row *rows; /* the rows to run: the positions after the base, then the rows of the batch */
     size_t count;
 } head_run;
 

@@ -27,7 +27,7 @@
  * the expert's weights. */
 enum { BYTES_BOUND = 4 };
 
-/* Gives the width of the experts' input and output. */
+/* Gives the width of the experts' input, which is also the width of their output. */
 static size_t outer_of(const fr_activations *a, const fr_experts_spec *spec) {
     return spec->latent ? spec->latent : a->trunk->spec.hidden;
 }
@@ -84,7 +84,7 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                               &(fr_matrix_rows){m->normed, spec->latent, a->normed, hidden, a->batch.count});
 }
 
-/* Sorts the pairs of all rows by expert, then by row, by counting. */
+/* Sorts the pairs of all rows by expert, and then by row, with a counting sort. */
 static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     fr_experts_rows *m = a->experts;
     size_t pairs = a->batch.count * spec->top_k, *first = m->first;

@@ -35,7 +35,7 @@ static inline const float *fr_input_embedding(const fr_input_embeddings *spans, 
 /* A row of a batch: a token, and its position in a timeline. */
 typedef struct fr_row {
     int32_t id;
-    int32_t timeline; /* index in the batch of the timeline whose cache the row reads */
+    int32_t timeline; /* number of the row's timeline in the batch; the row reads the cache of this timeline */
     int32_t position; /* the row's position in its timeline. The row's keys and values are stored in the slot with this
                        * number, and the row sees this slot and the slots before it */
     /* the row of the same batch that precedes this row in its timeline; -1: this row follows the positions in the
@@ -101,7 +101,7 @@ typedef struct fr_forward {
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
     const fr_workspace *workspace;
-    size_t stride;                         /* floats from one hidden row to the next */
+    size_t stride;                         /* number of floats between the beginnings of two hidden rows */
     const float *bias;                     /* [vocab] a bias that is added to the products; NULL: there is none */
     const fr_adapter_set *const *adapters; /* the adapters of the rows with logits; NULL: no row has adapters */
     float scale, softcap; /* the logits are multiplied by `scale` and then capped by `softcap`; if one of these is 0,

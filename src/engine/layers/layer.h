@@ -14,7 +14,7 @@
  * both matrices in one tensor, [nope + value_dim, latent] for each head. Then k_b is a transposed float32 copy of its
  * first nope rows. */
 typedef struct fr_latent_heads {
-    fr_matrix *k_b, *v_b; /* [heads] the matrices of each head */
+    fr_matrix *k_b, *v_b; /* [heads] the matrices of each head, as products read them */
     fr_matrix *kv_b;      /* [heads] the rows of k_b in the file, if the file has k_b and v_b in one tensor; otherwise
                            * NULL */
     float *copy;          /* [heads, latent, nope] memory for the transposed copies */
@@ -43,7 +43,8 @@ _Static_assert(offsetof(fr_attention_weights, k_bias) == offsetof(fr_attention_w
 
 /* Additional weights of latent attention. In such a layer, attention.q is [heads * (nope + rotary), q_lora]. */
 typedef struct fr_mla_weights {
-    fr_matrix q_a, kv_a;               /* [q_lora, hidden], [latent + rotary, hidden] */
+    fr_matrix q_a, kv_a;               /* q_a [q_lora, hidden] makes the latent of queries; kv_a [latent + rotary,
+                                        * hidden] makes the latent and the rotary part of the key */
     const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
     fr_matrix gate;                    /* [heads, hidden] the matrix that makes a gate for each head */
     fr_latent_heads heads;
@@ -142,7 +143,7 @@ typedef struct fr_layer {
     fr_mamba_weights mamba;
     fr_short_conv_weights short_conv;
     fr_ffn_weights ffn;
-    const float *scalar; /* [1] factor for the layer's output */
+    const float *scalar; /* [1] a factor for the layer's output */
     fr_ple_weights ple;
     fr_experts_weights experts;
 } fr_layer;

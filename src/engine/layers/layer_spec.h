@@ -194,7 +194,7 @@ typedef struct fr_experts_spec {
     float norm_min;       /* the smallest number by which weights are divided; 0: there is no such limit, and norm_added
                            * is added to the sum instead */
     float product_cap;    /* softcap of the router's products; 0: they are not capped */
-    float routed_scaling; /* a row's weights are multiplied by this */
+    float routed_scaling; /* the weights of a row's experts are multiplied by this factor */
     bool weighs_input;    /* the weight of an expert in a row multiplies the expert's input; if false, it multiplies the
                            * output */
     bool biased;          /* biases are added to the router's products, and to the products of an expert's three
@@ -237,7 +237,7 @@ typedef enum fr_mixer {
     FR_MIXER_NONE
 } fr_mixer;
 
-/* Returns true if the mixer carries inputs or a state from position to position. */
+/* Returns true if the mixer carries inputs or a state from one position to the next. */
 static inline bool fr_mixer_recurs(fr_mixer mixer) {
     return mixer == FR_MIXER_DELTANET || mixer == FR_MIXER_SHORT_CONV || mixer == FR_MIXER_MAMBA ||
            mixer == FR_MIXER_BOTH;
