@@ -1,5 +1,5 @@
-/* Tests serve as a service of systemd. The server sends messages about its state to systemd, and can use a socket that
- * systemd has opened. The tests play systemd's part. */
+/* Tests serve as a service of systemd. The server sends messages about its state to systemd, and it can use a socket
+ * that systemd has opened. The tests do what systemd would do. */
 /* suite: quick */
 #include <arpa/inet.h>
 #include <check.h>
@@ -32,8 +32,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Opens the socket on which systemd gets messages. If `abstract` is true, the socket has an abstract name, which is
- * not a path. */
+/* Opens the socket on which systemd receives messages. If `abstract` is true, the socket has an abstract name instead
+ * of a path. */
 static int open_messages(bool abstract) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval limit = {.tv_sec = 60};
@@ -47,7 +47,8 @@ static int open_messages(bool abstract) {
     return fd;
 }
 
-/* Returns the next message that the server sent to systemd's socket. It stays valid until the next call. */
+/* Returns the next message that the server has sent to systemd's socket. The message stays valid until the next
+ * call. */
 static const char *next_message(int fd) {
     static char text[128];
     ssize_t length = recv(fd, text, sizeof text - 1, 0);
@@ -85,7 +86,7 @@ START_TEST(the_watchdog_of_another_process_is_left_alone) {
 }
 END_TEST
 
-/* Opens a socket as systemd would, and returns it. *port becomes its port. */
+/* Opens a socket as systemd would, and returns it. Sets *port to its port. */
 static int open_socket(int type, bool listens, uint16_t *port) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -97,7 +98,7 @@ static int open_socket(int type, bool listens, uint16_t *port) {
     return fd;
 }
 
-/* Writes a program that runs the command with this socket as descriptor 3, as systemd does. */
+/* Writes a program that runs the command with this socket as file descriptor 3, as systemd does. */
 static void pass(int fd, const char *process) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     FILE *file = fopen(path, "w");

@@ -1,5 +1,5 @@
-/* Tests options of serve that come from a configuration file or from the environment: which source counts, and the
- * error line for a wrong setting. */
+/* Tests options of serve that come from a configuration file or from the environment. Checks which source has priority,
+ * and the error line for a wrong setting. */
 /* suite: quick */
 #include <check.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ static int status_of(const fr_server *server, const char *resource) {
     return status;
 }
 
-/* Waits up to ten seconds until the server has written this text to standard error. Returns true if it has. */
+/* Waits up to ten seconds for the server to write this text to standard error. Returns true if the server has written
+ * it. */
 static bool said(const fr_server *server, const char *text) {
     for (int i = 0; i < 1000; i++) {
         char *all = fr_server_said(server);
@@ -57,8 +58,8 @@ START_TEST(a_file_names_options) {
 }
 END_TEST
 
-/* The command line counts first, then the file, then FORERUN_ variables, and llama.cpp's variables last. The server
- * notes those of llama.cpp's variables that had an effect. */
+/* The command line has the highest priority. Then come the file, FORERUN_ variables, and llama.cpp's variables. The
+ * server prints a note with those of llama.cpp's variables that had an effect. */
 START_TEST(the_nearest_source_is_taken) {
     write_settings("parallel = 3\nctx-size = 320\n");
     setenv("FORERUN_CTX_SIZE", "160", 1);
@@ -88,7 +89,8 @@ START_TEST(a_variable_names_the_file) {
 }
 END_TEST
 
-/* A wrong line of the file ends the command with one line that names the file and the line's number. */
+/* If a line of the file is wrong, the command ends with one error line that gives the name of the file and the number
+ * of the line. */
 START_TEST(wrong_settings_are_refused) {
     static const struct {
         const char *settings, *says;

@@ -1,5 +1,5 @@
-/* Counts allocations: see alloc_guard.h. The C library's own allocator does the work, under its other names, such as
- * __libc_malloc. */
+/* Implements alloc_guard.h, which counts allocations. The memory comes from the C library's own allocator, which is
+ * called under its other names, such as __libc_malloc. */
 #include "tests/support/alloc_guard.h"
 
 #include <errno.h>
@@ -39,8 +39,7 @@ bool fr_alloc_failed(void) {
 
 #else
 
-/* These functions must be visible to every library of the process, although all other symbols of this program are
- * hidden. */
+/* Every library of the process must see these functions, although all other symbols of this program are hidden. */
 #pragma GCC visibility push(default)
 
 static atomic_size_t count, live, failing = SIZE_MAX;
@@ -51,7 +50,7 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
 
-/* Counts an allocation. Returns false if it is the one that must fail. */
+/* Counts an allocation. Returns false if this allocation must fail. */
 static bool counted(void) {
     size_t number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     if (number != atomic_load_explicit(&failing, memory_order_relaxed)) return true;
@@ -59,7 +58,8 @@ static bool counted(void) {
     return false;
 }
 
-/* Counts new memory as live, and returns it. Memory that replaces other memory was counted before. */
+/* Counts new memory as live and returns it. If the memory replaces other memory (`before`), it has been counted
+ * already. */
 static void *kept(void *memory, const void *before) {
     if (memory && !before) atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     return memory;

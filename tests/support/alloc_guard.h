@@ -1,7 +1,8 @@
-/* Counts the allocations that this process makes: malloc and its kin are replaced in every suite.
+/* Counts the allocations of this process. In every suite, the functions of alloc_guard.c replace malloc and its
+ * relatives.
  *
- * In: the calls themselves. Out: the number of allocations; a suite can also make one of them fail. Under a sanitizer
- * the sanitizer's own allocator must stay, so nothing is counted, and fr_alloc_counted() returns false. */
+ * In: the calls themselves. Out: the number of allocations. A suite can also make one allocation fail. A sanitizer
+ * needs its own allocator, so in builds with one nothing is counted, and fr_alloc_counted() returns false. */
 #ifndef FR_TESTS_ALLOC_GUARD_H
 #define FR_TESTS_ALLOC_GUARD_H
 

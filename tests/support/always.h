@@ -1,4 +1,5 @@
-/* Accepts every draft: an fr_lab_accept_fn, which a scripted draft method asks whether a draft shall be right. */
+/* An fr_lab_accept_fn that accepts every draft. A scripted draft method calls such a function to decide whether a draft
+ * is to be right. */
 #ifndef FR_TESTS_ALWAYS_H
 #define FR_TESTS_ALWAYS_H
 

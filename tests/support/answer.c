@@ -26,15 +26,15 @@ static fr_status hash_logits(void *context, const float *logits, size_t rows, si
     return FR_OK;
 }
 
-/* Returns true if the draft at this depth shall be right. In each round the drafts are wrong at one depth, which is
- * one deeper in the next round. Once per cycle they are right at all depths. */
+/* Returns true if the draft at this depth is to be right. In each round the draft at one depth is wrong, and in the
+ * next round it is one deeper. Once per cycle all drafts are right. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
 }
 
-/* Computes the product wrongly on purpose: for output 0 of each row, it rounds each product before adding it. All
- * other outputs are right. */
+/* Computes the product wrongly on purpose. For output 0 of each row, it rounds each product before adding it. All other
+ * outputs are right. */
 static void misrounded_matmul(const fr_matmul *job) {
     const fr_kernels *kernels;
     ck_assert(fr_kernels_select(NULL, &kernels) == FR_OK);
@@ -74,7 +74,7 @@ static size_t draw_number(void *context) {
     return 1 + (n->state >> 16) % n->most;
 }
 
-/* Sets the drafting option to the method that `manner` asks for. */
+/* Sets the option of the draft method to the method of `manner`. */
 static void set_methods(fr_options *options, const fr_manner *manner) {
     static const char *const forms[] = {"none", "%s", "ngram", "ngram,%s", "none", "%s"};
     const char *own = manner->drafts ? manner->drafts : "mtp";

@@ -14,8 +14,8 @@ static bool is_one_of(const char *key, const char *const *words) {
 
 /* ---------------------------------------------------------------------------------------------- contents of answers */
 
-/* Appends values to an array, each without its member "index". The tool calls of a stream have this member, and the
- * tool calls of a whole answer don't. */
+/* Appends values to an array without their member "index". The tool calls of a stream have this member, but those of a
+ * whole answer do not. */
 static void extend(json_t *array, const json_t *values) {
     const json_t *value;
     size_t i;
@@ -26,7 +26,7 @@ static void extend(json_t *array, const json_t *values) {
     }
 }
 
-/* Adds the next part of a streamed choice, or of one of its members, to what the earlier parts have given. */
+/* Adds the next part of a streamed choice, or of one of its members, to the earlier parts. */
 static void join(json_t *into, const json_t *part) {
     static const char *const left_out[] = {"index",
                                            "id",
@@ -82,7 +82,7 @@ static void add(json_t *said, const json_t *event) {
     json_object_set(said, "completion_tokens", json_object_get(usage, "completion_tokens"));
 }
 
-/* Removes empty values, because a stream leaves out values for which a whole answer has "". */
+/* Removes empty values. A stream leaves out values for which a whole answer has "". */
 static void tidy(json_t *said) {
     const char *key;
     void *next;
@@ -114,7 +114,7 @@ void fr_same_said(const json_t *expected, const json_t *got, const char *what) {
 
 /* ---------------------------------------------------------------------------------------------------------- streams */
 
-/* Returns the text after "data: " of the next event, or NULL if there is none; the caller frees it. */
+/* Returns the text after "data: " of the next event, or NULL if there is no more event. The caller frees it. */
 static char *next_line(fr_events *e) {
     for (;;) {
         char *end = e->size ? strstr(e->bytes, "\n\n") : NULL;
@@ -312,7 +312,8 @@ json_t *fr_ask_otherwise(uint64_t *state, const json_t *body) {
     return other;
 }
 
-/* Draws the endpoint, and the settings that have another form at each endpoint: the prompt and log-probabilities. */
+/* Chooses an endpoint at random. Also chooses the settings that have another form at each endpoint: the prompt and
+ * log-probabilities. */
 static json_t *draw_form(uint64_t *state, const char **path) {
     static const char *const paths[] = {CHAT, CHAT, COMPLETION, NATIVE};
     bool logprobs = fr_chance(state, 3) == 0;
@@ -329,8 +330,8 @@ static json_t *draw_form(uint64_t *state, const char **path) {
     return body;
 }
 
-/* Sometimes adds a grammar for the text. If the text must not end (ignore_eos), the grammar allows it to continue
- * forever. */
+/* Adds a grammar for the text to some of the bodies. If the text must not end (ignore_eos), the grammar allows it to
+ * continue forever. */
 static void draw_grammar(uint64_t *state, json_t *body) {
     bool endless = json_object_get(body, "ignore_eos") != NULL;
     switch (fr_chance(state, endless ? 6 : 9)) {

@@ -1,9 +1,9 @@
-/* Sends requests for text to a server. Brings whole answers and streams into the same form, so that they can be
+/* Sends requests for text to a server. Converts whole answers and streams to the same form, so that they can be
  * compared.
  *
- * In: paths and bodies. Out: everything in an answer that must be the same whenever the request is repeated: texts,
- * ids, log-probabilities, finish reasons, counts. The id of an answer, times, the number of cached tokens, and empty
- * values are left out. */
+ * In: paths and bodies. Out: everything in an answer that must be the same when the request is repeated: texts, ids,
+ * log-probabilities, finish reasons and counts. The result has no id of the answer, no times, no number of cached
+ * tokens, and no empty values. */
 #ifndef FR_TESTS_ASKING_H
 #define FR_TESTS_ASKING_H
 
@@ -20,16 +20,16 @@ typedef struct fr_events {
     fr_client *client;
     char *bytes;
     size_t size, count; /* count: number of events so far */
-    bool whole;         /* true if the stream has ended properly */
+    bool whole;         /* true: the stream has ended properly */
 } fr_events;
 
-/* Sends the request and reads the head of the answer. *status becomes its status. */
+/* Sends the request and reads the head of the answer. Sets *status to the answer's status. */
 fr_client *fr_ask_begin(uint16_t port, const char *path, const json_t *body, int *status);
 
-/* Sends a request whose answer must be a stream. fr_events_close closes the connection too. */
+/* Sends a request whose answer must be a stream. fr_events_close later closes the connection too. */
 fr_events fr_ask_stream(uint16_t port, const char *path, const json_t *body);
 
-/* Returns the next event, or NULL if there is none; the caller releases it. */
+/* Returns the next event, or NULL if there is no more event. The caller frees the event. */
 json_t *fr_events_next(fr_events *events);
 void fr_events_close(fr_events *events);
 
@@ -37,26 +37,27 @@ void fr_events_close(fr_events *events);
 json_t *fr_events_said(fr_events *events);
 json_t *fr_whole_said(const json_t *answer);
 
-/* Sends a request on a connection that stays open. Returns the content of the answer, or {"status", "error"}, or NULL
- * if the server has closed the connection. */
+/* Sends a request on a connection that stays open. Returns the content of the answer. If the answer is an error,
+ * returns {"status", "error"}. If the server has closed the connection, returns NULL. */
 json_t *fr_ask_on(fr_client *client, const char *path, const json_t *body);
 
-/* Sends a request on a connection of its own. Returns the content of the answer, and ends the test at an error. */
+/* Sends a request on a new connection. Returns the content of the answer. If the answer is an error, ends the test. */
 json_t *fr_ask_ok(uint16_t port, const char *path, const json_t *body);
 
-/* Sends any JSON on a connection of its own; if `body` is NULL the method is GET. Returns the status. *answer becomes
- * the answer, which the caller releases. */
+/* Sends any JSON on a new connection. If `body` is NULL, the method is GET. Returns the status. Sets *answer to the
+ * answer, which the caller frees. */
 int fr_ask_json(uint16_t port, const char *path, const json_t *body, json_t **answer);
 
 /* Makes the body of a request from the values of a json_pack format. */
 json_t *fr_body(const char *format, ...);
 
-/* If the answers differ, ends the test and prints both. */
+/* If the two answers differ, prints both and ends the test. */
 void fr_same_said(const json_t *expected, const json_t *got, const char *what);
 
-/* These functions make random choices, which are the same for the same seed. fr_chance returns a number below `below`.
- * fr_draw_request returns a request {"path", "body"}. fr_ask_otherwise returns a copy of a request that must have the
- * same answer, but as a stream or whole, or with another number of drafts. */
+/* These functions make random choices; the same seed gives the same choices. fr_chance returns a number less than
+ * `below`. fr_draw_request returns a request {"path", "body"}. fr_ask_otherwise returns a changed copy of a request
+ * that must have the same answer: it is a stream instead of whole, or the reverse, or it has another number of
+ * drafts. */
 size_t fr_chance(uint64_t *state, size_t below);
 json_t *fr_draw_request(uint64_t *state);
 json_t *fr_ask_otherwise(uint64_t *state, const json_t *body);

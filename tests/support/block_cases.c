@@ -48,7 +48,7 @@ const char *fr_row_mode_name(fr_row_mode mode) {
     return names[mode];
 }
 
-/* Returns a random number, uniform in -1 .. 1. */
+/* Returns a random number, evenly distributed from -1 to 1. */
 static float random_value(void) {
     return (float)(int32_t)fr_random_bits() * 0x1p-31f;
 }
@@ -57,7 +57,7 @@ static float random_sign(void) {
     return fr_random_below(2) ? 1.0f : -1.0f;
 }
 
-/* Fills a block of at most 32 columns. */
+/* Fills a block that has at most 32 columns. */
 static void fill_block(float *x, size_t count, fr_row_mode mode) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     float unit = ldexpf(1.0f + fabsf(random_value()), (int)fr_random_below(20) - 15), sign = random_sign();
@@ -99,7 +99,7 @@ static uint16_t random_scale(fr_weight_mode mode) {
     return (uint16_t)((bits & 0x83ff) | exponent << 10);
 }
 
-/* Returns how many float16 scales a block has. `offsets` becomes their offsets in the block. */
+/* Returns the number of float16 scales in a block. Writes the positions of these scales in the block to `offsets`. */
 static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     static const uint8_t first[FR_KERNEL_TYPES] = {
         [FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108, [FR_TQ1_0] = 52, [FR_TQ2_0] = 64, [FR_PTQ1_0] = 26};
@@ -108,7 +108,8 @@ static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q2_K || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;
 }
 
-/* Stores d in an IQ1_M block: four of its bits in the high bits of each of the last four 16-bit words. */
+/* Stores d, the scale of an IQ1_M block. Each of the block's last four 16-bit words has four bits of d as its high
+ * bits. */
 static void spread_scale(uint8_t *block, uint16_t bits) {
     for (size_t i = 0; i < 4; i++) {
         uint8_t *top = block + 49 + 2 * i;

@@ -1,5 +1,5 @@
-/* Computes products of blocks column by column: see block_reference.h. This is slow, but easy to compare with the
- * description of a format. A run is 32 columns, as many as a block of activations has. */
+/* Implements block_reference.h: computes products of blocks column by column. This is slow, but easy to compare with
+ * the description of a format. A run is 32 columns, as many as a block of activations has. */
 #include "tests/support/block_reference.h"
 
 #include <math.h>
@@ -17,14 +17,14 @@ static int bits(uint8_t byte, unsigned at, unsigned count) {
     return byte >> at & ((1 << count) - 1);
 }
 
-/* Returns the four bits of column c from 16 bytes: columns 0 to 15 are in the low halves, 16 to 31 in the high
- * halves. */
+/* Returns the four bits of column c from 16 bytes. The low halves of the bytes have the columns 0 to 15, and the high
+ * halves have the columns 16 to 31. */
 static int nibble(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c % 16], c / 16 * 4, 4);
 }
 
-/* Returns the four bits of column c. Each pair of runs has 32 bytes: the first run is in their low halves, the second
- * in the high halves. */
+/* Returns the four bits of column c. Two neighbouring runs share 32 bytes. The first run is in the low halves of these
+ * bytes, and the second run in the high halves. */
 static int nibble_of_pair(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 64 * 32 + c % 32], c / 32 % 2 * 4, 4);
 }
@@ -34,7 +34,7 @@ static int q6_k_code(const uint8_t *block, unsigned c) {
     return bits(block[low], run / 2 * 4, 4) | bits(block[128 + high], run * 2, 2) << 4;
 }
 
-/* Returns the two bits of column c. Four runs have 32 bytes together, and each byte has one column of each run. */
+/* Returns the two bits of column c. Four runs share 32 bytes, and each byte has one column of each of the four runs. */
 static int pair_at(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 128 * 32 + c % 32], c % 128 / 32 * 2, 2);
 }
@@ -43,14 +43,14 @@ static int u16_at(const uint8_t *bytes) {
     return bytes[0] | bytes[1] << 8;
 }
 
-/* Returns true if sign i of eight is minus. Seven signs are stored; the eighth makes the number of minus signs
- * even. */
+/* Returns true if sign i of eight signs is minus. Seven signs are stored. The eighth is chosen such that the number of
+ * minus signs is even. */
 static bool even_minus(int seven, unsigned i) {
     return i < 7 ? seven >> i & 1 : __builtin_popcount((unsigned)seven & 127) & 1;
 }
 
-/* Returns the 7 sign bits of a group of eight columns. The 28 bits at `bytes` are those of four groups, and i is the
- * group's number. */
+/* Returns the 7 sign bits of a group of eight columns. The four bytes from `bytes` on have 28 sign bits for four
+ * groups; i is the number of the group. */
 static int seven_at(const uint8_t *bytes, unsigned i) {
     return (int)(((uint32_t)u16_at(bytes) | (uint32_t)u16_at(bytes + 2) << 16) >> 7 * i & 127);
 }
@@ -59,7 +59,7 @@ static int signed_value(int magnitude, bool minus) {
     return minus ? -magnitude : magnitude;
 }
 
-/* Returns the code of column c of an IQ2 block: the column's value is this code, an odd number, times an eighth of the
+/* Returns the code of column c of an IQ2 block, an odd number. The column's value is this code times an eighth of the
  * scale. */
 static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int values[] = {8, 25, 43};
@@ -77,8 +77,8 @@ static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(values[fr_grid_iq2_s[point] >> 2 * i & 3], bits(block[34 + octet], i, 1));
 }
 
-/* Returns the code of column c of an IQ3 block: the column's value is this code times the scale, or for IQ3_XXS times
- * half the scale. */
+/* Returns the code of column c of an IQ3 block. The column's value is this code times the scale. For IQ3_XXS it is the
+ * code times half the scale. */
 static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int xxs[] = {2, 6, 10, 14, 18, 22, 26, 31};
     unsigned quad = c / 4, octet = c / 8, shift = c % 4 * 4;
@@ -89,8 +89,8 @@ static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(2 * (fr_grid_iq3_s[point] >> shift & 7) + 1, bits(block[74 + octet], c % 8, 1));
 }
 
-/* Returns the factor by which column c's run, or half run, multiplies the block's scale. The factor is stored in 3 or
- * 4 bits, and is 2 * bits + 1. */
+/* Returns the factor of the block's scale for the run, or half run, of column c. The factor is 2 * n + 1, where n is a
+ * stored number of 3 or 4 bits. */
 static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_IQ2_XXS: return 2 * bits(block[2 + c / 32 * 8 + 7], 4, 4) + 1;
@@ -103,9 +103,9 @@ static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Returns the code of column c of an IQ1 block: the column's value is this code times an eighth of the scale. Eight
- * columns share a point of the grid and a delta. The index of the point is stored as low and high bits, and of the
- * delta only the sign is stored. */
+/* Returns the code of column c of an IQ1 block. The column's value is this code times an eighth of the scale. Eight
+ * columns share one point of the grid and one delta. The point's index is stored in two parts, its low bits and its
+ * high bits. Only the sign of the delta is stored. */
 static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     unsigned octet = c / 8;
     int point, lower;
@@ -120,10 +120,10 @@ static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return 8 * ((fr_grid_iq1[point] >> c % 8 * 2 & 3) - 1) + (lower ? -1 : 1);
 }
 
-/* Returns the digit (0 to 2) of column c of TQ1_0 (256 columns) or PTQ1_0 (128 columns). A byte holds the digits of
- * several columns; the first digit is the most significant. */
+/* Returns the digit (0 to 2) of column c of TQ1_0 (256 columns) or PTQ1_0 (128 columns). A byte has the digits of
+ * several columns, and the first of them is the most significant. */
 static int tq1_code(const uint8_t *block, unsigned c, unsigned columns) {
-    unsigned a = columns / 8, b = a / 2, d = b / 4; /* number of bytes of the three parts */
+    unsigned a = columns / 8, b = a / 2, d = b / 4; /* numbers of bytes of the block's three parts */
     unsigned byte = c < 5 * a ? c % a : c < 5 * (a + b) ? a + (c - 5 * a) % b : a + b + (c - 5 * (a + b)) % d;
     unsigned digit = c < 5 * a ? c / a : c < 5 * (a + b) ? (c - 5 * a) / b : (c - 5 * (a + b)) / d;
     unsigned fraction = block[byte];
@@ -137,14 +137,14 @@ static int e2m1(int code) {
     return signed_value(exponent == 0 ? fraction : (2 + fraction) << (exponent - 1), code >> 3);
 }
 
-/* Returns half the value of an E4M3 number without a sign; its only NaN is 0x7f. */
+/* Returns half the value of an E4M3 number without a sign. 0x7f is its only NaN; for this the function returns 0. */
 static float half_of_e4m3(uint8_t byte) {
     int exponent = bits(byte, 3, 4), fraction = bits(byte, 0, 3);
     if (byte == 0x7f) return 0;
     return exponent == 0 ? ldexpf((float)fraction, -10) : ldexpf((float)(8 + fraction), exponent - 11);
 }
 
-/* Returns column c of a block, before any scale is applied. */
+/* Returns the code of column c of a block, to which no scale has been applied. */
 static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_Q8_0: return (int8_t)block[2 + c];
@@ -177,14 +177,15 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Returns the sum of code * q over `count` columns of the block from column `first` on, which must lie in one run. */
+/* Returns the sum of code * q over `count` columns of the block, from column `first` on. All these columns must be in
+ * one run. */
 static int sum_of(fr_dtype type, const uint8_t *block, unsigned first, unsigned count, const int8_t *q) {
     int sum = 0;
     for (unsigned c = first; c < first + count; c++) sum += code_at(type, block, c) * q[c % RUN];
     return sum;
 }
 
-/* k_scale returns the scale of a run of Q4_K or Q5_K, and the function below it the run's minimum. Both read the 12
+/* k_scale returns the scale of a run of Q4_K or Q5_K. The function after it returns the run's minimum. Both read the 12
  * bytes after d and dmin. */
 static int k_scale(const uint8_t *block, unsigned run) {
     return run < 4 ? bits(block[4 + run], 0, 6) : bits(block[8 + run], 0, 4) | bits(block[run], 6, 2) << 4;
@@ -203,7 +204,8 @@ static int q3_k_scale(const uint8_t *block, unsigned h) {
     return (h < 8 ? bits(low[h], 0, 4) : bits(low[h - 8], 4, 4)) + 16 * bits(high[h % 4], h / 4 * 2, 2) - 32;
 }
 
-/* Returns the sum over a run whose two halves have the scales `first` and `second`. */
+/* Returns the sum over a run in which the first half has the scale `first` and the second half has the scale
+ * `second`. */
 static float sum_of_halves(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, int first,
                            int second) {
     return (float)(first * sum_of(type, block, run * RUN, 16, x->q) +

@@ -61,7 +61,7 @@ void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const c
 void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
-    unlink(path); /* unlink removes the link; its target stays. */
+    unlink(path); /* removes the link; the linked file stays */
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fputs(text, file), 0);
@@ -87,7 +87,7 @@ void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor,
     json_decref(header);
     unsigned char *at = bytes + 8 + head + begin + row * width * value;
     memset(at, byte, width * value);
-    ck_assert_int_eq(unlink(path), 0); /* unlink removes the link; its target stays. */
+    ck_assert_int_eq(unlink(path), 0); /* removes the link; the linked file stays */
     file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
@@ -103,7 +103,7 @@ void fr_changed_folder_edit(const fr_changed_folder *folder, const char *from, c
     char *at = memmem(bytes, header, from, strlen(from));
     ck_assert_msg(at && strlen(from) == strlen(to), "%s", from);
     memcpy(at, to, strlen(to));
-    ck_assert_int_eq(unlink(path), 0); /* unlink removes the link; its target stays. */
+    ck_assert_int_eq(unlink(path), 0); /* removes the link; the linked file stays */
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);

@@ -1,4 +1,5 @@
-/* Starts commands with posix_spawn, with files as the standard streams, and reads the results: see command.h. */
+/* Implements command.h: starts commands with posix_spawn, gives them files as standard streams, and reads the
+ * results. */
 #include "tests/support/command.h"
 
 #include <check.h>
@@ -16,7 +17,8 @@ extern char **environ;
 
 enum { WORDS_MAX = 64 };
 
-/* Splits a line in place into words. Returns the end of the list. */
+/* Splits a line into words and appends them to `words`, which already has `count` words. Returns the new number of
+ * words. The words point into the line. */
 static size_t split(char *line, char **words, size_t count) {
     for (char *c = line; *c;) {
         c += strspn(c, " ");
@@ -31,7 +33,7 @@ static size_t split(char *line, char **words, size_t count) {
     return count;
 }
 
-/* The running test is BUILD/tests/test_NAME, so the command is BUILD/forerun. */
+/* The running test is BUILD/tests/test_NAME, so the forerun command is BUILD/forerun. */
 static void find_command(char *path, size_t size) {
     char self[PATH_MAX] = "";
     ck_assert_int_gt(readlink("/proc/self/exe", self, sizeof self - 1), 0);
@@ -70,7 +72,8 @@ pid_t fr_command_start(const char *line, int in, int out, int err) {
     return process;
 }
 
-/* The leader of a session gets the first terminal that it opens as its controlling terminal. */
+/* The command leads a new session of processes. Such a leader gets the first terminal that it opens as its controlling
+ * terminal. */
 pid_t fr_command_start_on(const char *terminal, const char *line, int out) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;

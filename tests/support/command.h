@@ -1,8 +1,8 @@
 /* Runs the forerun command as a user's shell would.
  *
- * The command is in the parent folder of the test program's folder, or at the path that the environment variable
- * FORERUN gives. FORERUN_EMULATOR is put before the command. Command lines are split at blanks; 'single quotes' keep
- * blanks and empty arguments. */
+ * The command is in the parent folder of the test program's folder. If the environment variable FORERUN is set, it
+ * gives another path. The text of FORERUN_EMULATOR is put before the command. Command lines are split at spaces. Single
+ * quotes keep spaces and empty arguments together ('a b', ''). */
 #ifndef FR_TESTS_COMMAND_H
 #define FR_TESTS_COMMAND_H
 
@@ -27,25 +27,26 @@ typedef struct fr_command {
     size_t err_length;
 } fr_command;
 
-/* Runs a command line. input: the contents of standard input; NULL for an empty one. */
+/* Runs a command line. `input` is the content of standard input; NULL means that it is empty. */
 fr_command fr_command_run(const char *line, const char *input);
 fr_command fr_command_run_bytes(const char *line, const char *input, size_t length);
 
-/* fr_command_ok runs a command line that must succeed. fr_command_feed does the same with `input` as standard
- * input. */
+/* fr_command_ok runs a command line that must succeed. fr_command_feed does the same, with `input` as the content of
+ * standard input. */
 fr_command fr_command_ok(const char *format, ...) __attribute__((format(printf, 1, 2)));
 fr_command fr_command_feed(const char *input, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void fr_command_free(fr_command *command);
 
-/* Starts a command with file descriptors of the caller. A stream with a negative descriptor is closed. */
+/* Starts a command with the caller's file descriptors as its streams. If a descriptor is negative, that stream is
+ * closed. */
 pid_t fr_command_start(const char *line, int in, int out, int err);
 
-/* Starts a command whose terminal is the one with the given name. Standard output goes to `out`. */
+/* Starts a command on the terminal with this name. Its standard output goes to `out`. */
 pid_t fr_command_start_on(const char *terminal, const char *line, int out);
 int fr_command_wait(pid_t process);
 
-/* fr_reference_json returns FOLDER's reference.json, which transformers computed. The other two functions return the
- * ids of one of its prompts, and the greedy ids that follow. */
+/* fr_reference_json returns FOLDER's reference.json, which transformers computed. The two other functions return the
+ * ids of one of its prompts, and the greedy ids after this prompt. */
 json_t *fr_reference_json(void);
 json_t *fr_reference_prompt(const json_t *reference);
 json_t *fr_reference_greedy(const json_t *reference);

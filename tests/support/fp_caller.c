@@ -6,7 +6,7 @@
 #include <xmmintrin.h>
 
 #define FLAGS      0x3fu
-#define UNFRIENDLY 0xbfc0u /* flush to zero, denormals are zero, round down, all exceptions masked */
+#define UNFRIENDLY 0xbfc0u /* flush to zero, denormals are zero, round down, no traps */
 
 uint64_t fr_fp_word(void) {
     return _mm_getcsr() & ~FLAGS;

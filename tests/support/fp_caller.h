@@ -1,7 +1,8 @@
-/* Sets the floating-point environment of a caller to an unfriendly one: flush to zero, denormals as zero, rounding
- * down.
+/* Gives a thread an unfriendly floating-point environment, as a caller of the library may have it: results that are
+ * denormal become zero, denormal inputs are read as zero, and numbers are rounded down.
  *
- * In: nothing. Out: the control word before the change, so that a suite can check that the library restores it. */
+ * In: nothing. Out: the control word before the change. With it a suite can check that the library restores the
+ * word. */
 #ifndef FR_TESTS_FP_CALLER_H
 #define FR_TESTS_FP_CALLER_H
 

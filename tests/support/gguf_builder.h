@@ -29,8 +29,8 @@ void fr_build_key_bool(fr_builder *builder, const char *key, int value);
 void fr_build_key_string(fr_builder *builder, const char *key, const char *value);
 void fr_build_key_array(fr_builder *builder, const char *key, fr_gguf_type element, uint64_t count);
 
-/* Adds the entry of a tensor. dim: sizes, with the fastest-changing dimension first, as in the file; NULL leaves the
- * sizes out. */
+/* Adds the entry of a tensor. `dim` has the sizes, with the fastest-changing dimension first, as in the file. If it is
+ * NULL, the sizes are left out. */
 void fr_build_tensor(fr_builder *builder, const char *name, uint32_t dims, const uint64_t *dim, uint32_t type,
                      uint64_t offset);
 

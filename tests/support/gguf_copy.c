@@ -17,7 +17,7 @@ void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied) {
     require(fr_checkpoint_open(&files, from, true));
     fr_gguf_writer_open(&w, out, files.gguf->architecture);
     for (size_t i = 1; i < files.gguf->count; i++)
-        fr_gguf_put_value(&w, &files.gguf->values[i]); /* the writer has written value 0, the architecture */
+        fr_gguf_put_value(&w, &files.gguf->values[i]); /* value 0, the architecture, is already written */
     copied(&files.tensors, &w, false);
     require(fr_gguf_write_header(&w));
     copied(&files.tensors, &w, true);

@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define PATIENCE 30 /* the most seconds that a function waits for the server */
+#define PATIENCE 30 /* longest wait for the server, in seconds */
 
 fr_client *fr_client_open(uint16_t port) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -70,7 +70,8 @@ bool fr_client_ask(fr_client *client, const char *method, const char *path, cons
     return sent;
 }
 
-/* Reads more bytes from the socket. Returns 0 if the socket was closed, or -1 at an error or if nothing came. */
+/* Reads more bytes from the socket. Returns 0 if the socket was closed. Returns -1 at an error, or if no bytes came in
+ * time. */
 static ssize_t fill(fr_client *client) {
     if (client->at == client->size) client->at = client->size = 0;
     if (client->size + 4096 + 1 > client->room) {
@@ -84,8 +85,8 @@ static ssize_t fill(fr_client *client) {
     return got;
 }
 
-/* Returns the position after the next `end`, which is "\r\n" or an empty line. Returns NULL if the server sends
- * none. */
+/* Returns the position after the next `end`, which is "\r\n" or an empty line. Returns NULL if the server does not send
+ * one. */
 static char *find(fr_client *client, const char *end) {
     for (;;) {
         char *found = client->size > client->at ? strstr(client->bytes + client->at, end) : NULL;
@@ -136,7 +137,8 @@ int fr_client_head(fr_client *client) {
     return client->status;
 }
 
-/* Reads the size line of a chunk. Returns false if there is none, or if the line after the last chunk is missing. */
+/* Reads the line with the size of the next chunk. Returns false if this line is missing, or if the line after the last
+ * chunk is missing. */
 static bool next_chunk(fr_client *client) {
     char *end = find(client, "\r\n");
     if (!end) return false;

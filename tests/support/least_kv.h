@@ -1,5 +1,5 @@
-/* Finds the least number of bytes of keys and values with which an engine opens. In: the model, drafter and options of
- * the engine. Out: the number that --kv-memory must be at least. */
+/* Finds the least memory, in bytes, for keys and values with which an engine opens. In: the model, drafter and options
+ * of the engine. Out: the least value of --kv-memory. */
 #ifndef FR_TESTS_LEAST_KV_H
 #define FR_TESTS_LEAST_KV_H
 
@@ -9,8 +9,8 @@
 
 #include "forerun.h"
 
-/* Reads the least number from the error of an engine that refuses to open. Leaves FR_OPT_KV_MEMORY at a value that is
- * too small, so the caller must set that option again. */
+/* Reads this least number from the error of an engine that refuses to open. Leaves FR_OPT_KV_MEMORY at a value that is
+ * too small, so the caller must set this option again. */
 static inline int64_t fr_test_least_kv(const fr_model *model, const fr_drafter *drafter, fr_options *options,
                                        size_t sessions) {
     fr_engine *none;

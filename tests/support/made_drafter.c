@@ -12,7 +12,7 @@
 
 enum { HEADS = 2, HEAD = 16, WIDTH = 48, BLOCK = 8, WINDOW = 12, LAYERS = 2 };
 
-/* A safetensors file that is being written: first the entries of the header, then the data. */
+/* A safetensors file that is being written. The entries of the header come before the data. */
 typedef struct writer {
     json_t *header;
     FILE *data;
@@ -25,7 +25,7 @@ static float draw(writer *w) {
     return (float)(w->state >> 8) / 8388608.0F - 1.0F;
 }
 
-/* Adds a float32 tensor. If cols is 0, the tensor is a norm's vector, all ones. */
+/* Adds a float32 tensor. If `cols` is 0, the tensor is the vector of a norm, and all its values are 1. */
 static void put(writer *w, const char *name, size_t rows, size_t cols) {
     size_t count = rows * (cols ? cols : 1), bytes = count * sizeof(float);
     json_t *shape = cols ? json_pack("[ii]", (int)rows, (int)cols) : json_pack("[i]", (int)rows);
@@ -43,7 +43,7 @@ static void put(writer *w, const char *name, size_t rows, size_t cols) {
 static void put_layer(writer *w, size_t layer, size_t hidden) {
     static const struct {
         const char *name;
-        size_t rows, cols; /* 0: the hidden size; a norm has only rows */
+        size_t rows, cols; /* 0 means the hidden size; a norm has only rows */
         bool norm;
     } tensors[] = {{"input_layernorm", 0, 0, true},
                    {"post_attention_layernorm", 0, 0, true},

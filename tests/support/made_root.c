@@ -1,4 +1,4 @@
-/* Writes the files of an invented system: see made_root.h. */
+/* Implements made_root.h: writes the files of an invented system. */
 #include "tests/support/made_root.h"
 
 #include <check.h>

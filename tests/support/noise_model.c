@@ -1,4 +1,4 @@
-/* Writes GGUF files that have noise as weights: see noise_model.h. */
+/* Implements noise_model.h: writes GGUF files whose weights are noise. */
 #include "tests/support/noise_model.h"
 
 #include <check.h>
@@ -11,8 +11,8 @@
 
 enum { COLS_MAX = 256, BYTES_MAX = 512 };
 
-/* Returns true if a block of noise gives values as large as those of weights. About one block in four gives such
- * values. */
+/* Returns true if a block of noise decodes to values about as large as those of real weights. This is true for about
+ * one block in four. */
 static bool as_large_as_weights(fr_dtype type, const uint8_t *block) {
     float values[COLS_MAX], largest = 0;
     size_t cols = fr_dtype_block(type);
@@ -71,8 +71,8 @@ void fr_noise_model(const char *from, fr_dtype type, const char *to) {
     ck_assert_ptr_nonnull(out);
     ck_assert_int_eq(fr_map_open(&map, from, true), FR_OK);
     ck_assert_int_eq(fr_gguf_read(&gguf, &map, 0, &tensors, &unread), FR_OK);
-    /* Each type has its own seed, so that its noise never changes. Q4_K to Q3_K got their seeds before two other types
-     * were put before them in the list. */
+    /* Each type has its own seed, so its noise stays the same when the list of types grows. The types from Q4_K to Q3_K
+     * keep the seeds of their older positions in the list, two places earlier. */
     bool older = type >= FR_Q4_K && type <= FR_Q3_K;
     fr_random_start(older ? type - 2 : type);
     fr_gguf_writer_open(&writer, out, gguf.architecture);

@@ -12,7 +12,7 @@ typedef struct cover {
     size_t factors;
     fr_pairs_fit *fit;
     uint32_t random;
-    /* met[f][a][g][b]: true if value a of factor f has been in a run together with value b of factor g */
+    /* met[f][a][g][b]: true if some run has both value a of factor f and value b of factor g */
     bool met[FR_PAIRS_FACTORS][FR_PAIRS_VALUES][FR_PAIRS_FACTORS][FR_PAIRS_VALUES];
 } cover;
 
@@ -26,8 +26,8 @@ static bool may_meet(const cover *c, size_t f, size_t a, size_t g, size_t b) {
     return f < g ? c->fit(f, a, g, b) : c->fit(g, b, f, a);
 }
 
-/* Returns how many new pairs a run gets if factor f has value a in it. Returns -1 if another value of the run excludes
- * value a. */
+/* Returns how many new pairs of values a run gets if factor f has value a in it. Returns -1 if another value of the run
+ * excludes value a. */
 static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
     int added = 0;
     for (size_t g = 0; g < c->factors; g++) {
@@ -38,9 +38,9 @@ static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
     return added;
 }
 
-/* Gives a value to each factor that has none yet, in a random order of factors. The value is the one that adds most
- * pairs; among equals, it is the first one after a random start. Returns the number of added pairs, or -1 if no value
- * fits some factor. */
+/* Gives a value to each factor that has none yet. The factors come in a random order. The chosen value is the one that
+ * adds most pairs. If several values add equally many, it is the first of them after a random start. Returns the number
+ * of added pairs. Returns -1 if no value fits for some factor. */
 static int complete_run(cover *c, size_t *run) {
     size_t order[FR_PAIRS_FACTORS];
     int pairs = 0;
@@ -67,7 +67,7 @@ static int complete_run(cover *c, size_t *run) {
     return pairs;
 }
 
-/* Makes several runs in which factor f has value a and factor g has value b. Adds the one with the most new pairs. */
+/* Makes several runs in which factor f has value a and factor g has value b. Adds the run with the most new pairs. */
 static void add_run_with(cover *c, size_t f, size_t a, size_t g, size_t b, size_t *best) {
     int most = -1;
     for (size_t trial = 0; trial < TRIALS; trial++) {
@@ -85,7 +85,7 @@ static void add_run_with(cover *c, size_t f, size_t a, size_t g, size_t b, size_
         for (size_t j = 0; j < c->factors; j++) c->met[i][best[i]][j][best[j]] = true;
 }
 
-/* Makes a run for each pair that has not met yet. At the end all pairs have met. */
+/* While some pair of values has not met in any run, adds a run that has this pair. At the end all pairs have met. */
 size_t fr_pairs_cover(const size_t *values, size_t factors, fr_pairs_fit *fit, fr_pairs_run runs[FR_PAIRS_RUNS]) {
     static cover c;
     size_t count = 0;

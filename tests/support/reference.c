@@ -25,7 +25,7 @@ static const char *const names[] = {"gemma4-e",        "gemma4-dense",      "gem
 static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8",        "qwen3-moe-odd",
                                     "qwen3-moe-raw", "qwen3-moe-dense", "qwen3-next-dense", NULL};
 
-/* Models of test_dense.c with a feature that others lack: windows, one norm for both parts of a layer, a
+/* Models of test_dense.c that have a feature which other models lack: windows, one norm for both parts of a layer, or a
  * convolution. */
 static const char *const dense[] = {"olmo3-yarn", "exaone4-window", "cohere2-window", "lfm2-long", NULL};
 

@@ -15,8 +15,8 @@
 #include "tests/support/command.h"
 #include "tests/support/http_client.h"
 
-/* The child is looked at up to LOOKS times, with REST microseconds between two looks: for 30 seconds in all. A build
- * with a sanitizer may take long to start. */
+/* The test checks the child up to LOOKS times, and waits REST microseconds between two checks. This is 30 seconds in
+ * total, because a build with a sanitizer may start slowly. */
 enum { LOOKS = 6000, REST = 5000 };
 
 char *fr_server_said(const fr_server *server) {

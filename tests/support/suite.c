@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Fails if no case has run, which happens if CK_RUN_CASE names a case that the suite doesn't have. Commands under test
- * get no cache folder, so that no earlier run counts and the user's folder stays as it is. */
+/* Fails if no case has run. This happens if CK_RUN_CASE names a case that the suite does not have. Commands of the
+ * tests get no cache folder, so that they can't use results of an earlier run, and don't change the user's folder. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add) {
     setenv("XDG_CACHE_HOME", "/dev/null", 1);
     Suite *suite = suite_create(name);

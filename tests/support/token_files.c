@@ -126,8 +126,8 @@ static size_t valid_length(const char *text, size_t length) {
     return valid;
 }
 
-/* Returns all bytes that a decoder gives for the ids. If they are valid UTF-8 together, each part that the decoder
- * returned must be valid too. */
+/* Returns all bytes that a decoder outputs for the ids. If the bytes together are valid UTF-8, each part that the
+ * decoder returned must be valid too. */
 static char *decode(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, bool special, size_t *length) {
     fr_decoder *decoder;
     ck_assert_int_eq(fr_decoder_new(tokenizer, special, &decoder), FR_OK);
@@ -161,8 +161,8 @@ char *fr_print_ids(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
     return text;
 }
 
-/* Compares the printed text with the expected one. Texts with U+FFFD are left out, because they don't say which bytes
- * were meant; other cases do. */
+/* Compares the printed text with the expected text. If the expected text contains U+FFFD, it does not show the original
+ * bytes, so it is skipped. Other cases test these bytes. */
 static void check_text(const char *text, size_t length, const json_t *expected, const char *name) {
     if (!expected || strstr(json_string_value(expected), "\uFFFD")) return;
     bool same = length == json_string_length(expected) && memcmp(text, json_string_value(expected), length) == 0;
@@ -202,7 +202,7 @@ size_t fr_print_replaced(const char *bytes, size_t length, char *out) {
         if (size > 0) {
             memcpy(out, bytes + at, size);
             out += size;
-            /* Valid bytes are copied as they are, at most four at once, which may be several characters. */
+            /* Valid bytes are copied unchanged, at most four at once. They may be several characters. */
             continue;
         }
         static const char *const ends[] = {"\x80", "\x80\x80", "\x90\x80", "\x90", "\xA0", "\x9F"};
@@ -212,8 +212,8 @@ size_t fr_print_replaced(const char *bytes, size_t length, char *out) {
                 char whole[8];
                 memcpy(whole, bytes + at, size);
                 memcpy(whole + size, ends[e], strlen(ends[e]) + 1);
-                /* The bytes are the start of a character if they can be completed to one valid character, and to no
-                 * more than one. */
+                /* The bytes are the beginning of a character if they can be completed to exactly one valid
+                 * character. */
                 size_t all = size + strlen(ends[e]), lead = (unsigned char)whole[0];
                 size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
                 begins |= lead >= 0xC2 && all == wanted && fr_is_utf8(whole, all);

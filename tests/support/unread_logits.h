@@ -1,4 +1,4 @@
-/* An fr_logits_fn that ignores the logits, for a text that is only run. */
+/* An fr_logits_fn that ignores the logits. It is for a text that only has to be run. */
 #ifndef FR_TESTS_UNREAD_LOGITS_H
 #define FR_TESTS_UNREAD_LOGITS_H
 

@@ -460,7 +460,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- conversations */
 
-/* Runs rounds until the session has given `count` more ids. Returns the timeline's length. */
+/* Runs rounds until the session has generated `count` more ids. Returns the new length of its text. */
 static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count) {
     for (size_t end = length + count, got, accepted; length < end; length += got)
         require(fr_session_step(session, ids + length, end - length, &got, &accepted));

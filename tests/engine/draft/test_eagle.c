@@ -338,17 +338,15 @@ END_TEST
 static const struct {
     const char *drafter;
     bool maps;
-    size_t vocab; /* EAGLE 3.1 with every flag; its rows are narrower than the target's */
+    size_t vocab; /* number of ids that the drafter scores */
 } odd[] = {
-    {LLAMA "eagle3-odd", true, 101},  /* EAGLE 3.1 with every flag; narrower than its target */
-    {LLAMA "eagle3-qwen", true, 101}, /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
-    /* Compares the logits of odd[which] with the reference. `files` is the path of the drafter, a folder or a GGUF
-     * file. */
-    {LLAMA "eagle-odd", false, VOCAB},
+    {LLAMA "eagle3-odd", true, 101},   /* EAGLE 3.1 with every flag; its rows are narrower than the target's */
+    {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
+    {LLAMA "eagle-odd", false, VOCAB}, /* fc without bias, attention with biases, and the target's embeddings */
 };
 enum { QWEN = 1, ODD = sizeof odd / sizeof *odd }; /* QWEN: index of eagle3-qwen */
 
-/* Compares the logits of odd drafter `which`, which lies in `files`, with the reference. */
+/* Compares the logits of the drafter odd[which] with the reference. `files` is the path of the drafter. */
 static void compare_odd(int which, const char *files) {
     char name[64];
     float got[DEPTH * VOCAB];
@@ -603,7 +601,7 @@ static void check_as_fresh(const bench *b, fr_session *session, const int32_t *i
     fr_session_close(fresh);
 }
 
-/* Runs rounds until the session has given `count` more ids. Returns the timeline's length. */
+/* Runs rounds until the session has generated `count` more ids. Returns the new length of its text. */
 static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count) {
     for (size_t end = length + count, got, accepted; length < end; length += got)
         require(fr_session_step(session, ids + length, end - length, &got, &accepted));

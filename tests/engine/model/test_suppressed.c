@@ -87,9 +87,9 @@ static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out
 /* A copy of a fixture in a folder whose generation_config.json suppresses ids. */
 typedef struct subject {
     fr_changed_folder folder;
-    fr_reference reference; /* NULL if the fixture has no drafter */
+    fr_reference reference; /* the fixture as published, without suppressed ids */
     fr_model *model;
-    fr_drafter *drafter; /* NULL: the fixture has none */
+    fr_drafter *drafter; /* NULL if the fixture has no drafter */
     fr_options *options;
 } subject;
 

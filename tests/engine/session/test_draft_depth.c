@@ -555,13 +555,13 @@ END_TEST
 /* A drafter that reports probabilities, high ones for some drafts and low ones for others. */
 typedef struct teller {
     const char *name;
-    /* exponent: if the drafter reports p, the draft is accepted with probability p^power; with 1 the reports are
-     * right */
-    double sure;
-    /* The chains may end early, depending on the reported probabilities. This must multiply the tokens per second by at
-     * least `least`. */
+    double sure; /* share of drafts with a probability of 0.97; the other drafts have 0.1 to 0.7 */
+    /* If the drafter reports p, the draft is accepted with probability p^power. With a power of 1 the reports are
+     * right. */
     double power;
-    double least; /* the least factor on tokens per second that ending chains by the probabilities must bring */
+    /* Chains of drafts may end early, depending on the reported probabilities. This must multiply the tokens per second
+     * by at least this factor. */
+    double least;
 } teller;
 
 /* The last two drafters report nearly the same probability for all drafts. With them, ending chains by the reported

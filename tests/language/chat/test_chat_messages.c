@@ -406,8 +406,8 @@ END_TEST
 
 /* Mistral's templates raise an error for an id that does not have nine letters and digits. So the library replaces such
  * an id by another one. A call and its result must get the same id, and an id that fits must be kept. Calls and results
- * without ids get ids too. Such a result is matched to the call of the same name, or otherwise to the call in the same
- * order. */
+ * without ids get ids too. A result without an id belongs to the call of the same name. If no name fits, results belong
+ * to calls in their order. */
 START_TEST(ids_of_nine_letters) {
 #define NINE                                                                                            \
     FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>" \
