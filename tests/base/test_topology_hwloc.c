@@ -68,7 +68,7 @@ static const struct {
     size_t threads, all;
     int cpu[8], node[8], cpu_all[12], node_all[12];
 } masked[] = {
-    /* node 0 keeps cores {0,1} {2,3} {4,5} {6}, and node 1 keeps core {10,11} */
+    /* node 0 keeps the cores {0,1} {2,3} {4,5} {6}, where the numbers are CPUs. Node 1 keeps the core {10,11} */
     {"numa:2 core:4 pu:2",
      "0-6,10-11",
      2,

@@ -67,7 +67,7 @@ static void add_fixtures(void) {
     for (size_t i = 0; fr_reference_alone(i); i++) add_fixture(fr_reference_alone(i));
 }
 
-/* Adds one fixture of each family whose models have no drafter in the lists above. */
+/* Adds one fixture of each model family that has no model with a drafter in the lists above. */
 static void add_families(void) {
     static const char *const names[] = {
         "cohere2-window",   "deepseek-v2-lite",  "ernie45-bias",    "ernie4.5-moe-odd",   "exaone4-window",

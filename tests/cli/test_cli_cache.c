@@ -69,7 +69,7 @@ START_TEST(figures_tell_what_was_cached) {
 }
 END_TEST
 
-/* With -n 0, generate runs the prompt and generates nothing. The next run must find the prompt in the cache. */
+/* With -n 0, generate must run the prompt and generate nothing. The next run must find the prompt in the cache. */
 START_TEST(a_cache_is_filled_without_generating) {
     fr_command c = fr_command_ok("generate " DEMO START "-n 0 --prompt-cache %s", file);
     ck_assert_str_eq(c.out, "");

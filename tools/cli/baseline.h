@@ -46,7 +46,8 @@ void fr_baseline_begin(fr_baseline *baseline, FILE *file, const int32_t *ids, si
  * log-probabilities. */
 void fr_baseline_write(fr_baseline *baseline, const float *logits, double log_sum);
 
-/* Reads the next row as log-probabilities, [vocab]. Returns false if the file can't be read. */
+/* Reads the next row as log-probabilities, one for each id of the vocabulary. Returns false if the file can't be
+ * read. */
 bool fr_baseline_read(fr_baseline *baseline, float *log_probabilities);
 
 /* Closes a file that fr_baseline_open opened, and frees the memory. A file that fr_baseline_begin got stays open,

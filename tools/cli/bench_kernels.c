@@ -9,8 +9,8 @@
 
 enum { LIST = 64, REPETITIONS = 5, SPREAD = 20 };
 
-/* Rewrites the line of progress, if standard error is a terminal. The line stays until the next kernel's line replaces
- * it. */
+/* If standard error is a terminal, rewrites the line of progress. The line stays until the line of the next kernel
+ * replaces it. */
 static void show_kernel(void *context, const char *kernel, size_t done, size_t total) {
     const bool *shown = context;
     if (!*shown) return;

@@ -32,7 +32,7 @@ static void say_line(void *context, fr_log_level level, const char *line) {
 
 /* ----------------------------------------------------------------------------------------------------------- a plan */
 
-/* Reads an option's list of numbers, or the defaults if the option was not given. */
+/* Reads an option's list of numbers. If the option was not given, takes the defaults. */
 static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *defaults, size_t count) {
     list->count = fr_arguments_numbers(args, arg, list->at, FR_BENCH_LIST);
     if (list->count == FR_BENCH_LIST) return fr_wrong_usage("a list of %d numbers or more", FR_BENCH_LIST);
@@ -44,7 +44,8 @@ static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, 
 static int take_lists(fr_bench_model_plan *plan, const fr_arguments *args) {
     static const int64_t prompts[] = {512}, generate[] = {128}, depths[] = {0, 4096, 16384};
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 16}, drafts[] = {1, 2, 3, 4, FR_DRAFT_AUTO};
-    /* With synthetic rates each number of drafts is measured. Without them only `auto` is measured. */
+    /* With made-up (synthetic) acceptance rates each number of drafts is measured. Without them only the automatic
+     * number is measured. */
     bool sweep = args->given[FR_ARG_BENCH_SYNTH_RATES];
     int code = take_list(&plan->threads, args, FR_ARG_BENCH_THREADS, NULL, 0);
     if (!code) code = take_list(&plan->prompts, args, FR_ARG_BENCH_PROMPT, prompts, 1);

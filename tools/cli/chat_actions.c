@@ -9,7 +9,8 @@
 #include "tools/cli/conversation.h"
 #include "tools/cli/output.h"
 
-/* Prints a note about a file, with the number of turns of the conversation. path: the file's name, or "". */
+/* Prints a note about a file, which ends with the number of turns of the conversation. path: the file's name; "": no
+ * file. */
 static void remark_file(const fr_chat *chat, const char *path, const char *what) {
     size_t turns = fr_conversation_turns(chat->messages);
     if (!chat->args->given[FR_ARG_QUIET])

@@ -9,7 +9,7 @@
 
 typedef struct fr_named_command {
     const char *name;
-    /* the argument's name in the help, in brackets if the argument is optional; NULL: the command takes none */
+    /* the argument's name in the help, in brackets if the argument is optional; NULL: the command has no argument */
     const char *value;
     fr_chat_command command;
     const char *help;

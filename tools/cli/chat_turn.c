@@ -26,7 +26,7 @@ static void take_back(fr_chat *chat) {
 }
 
 void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
-    /* the timeline may still have the dropped pictures; SIZE_MAX makes the session run the timeline again */
+    /* The timeline may still have the dropped pictures. With SIZE_MAX, the session runs the whole timeline again */
     if (count < chat->loaded.picture_count) chat->shown = SIZE_MAX;
     fr_loaded_keep_pictures(&chat->loaded, count);
     chat->waiting = 0;
@@ -155,7 +155,8 @@ static fr_status run(fr_chat *chat, const int32_t *ids, size_t count, bool quiet
     return status;
 }
 
-/* Runs the conversation's ids in the session. *refused: this was not possible, and a line has said why. */
+/* Runs the conversation's ids in the session. *refused: the ids could not be run, and an error line has given the
+ * reason. */
 static int bring_up_to_date(fr_chat *chat, const fr_prompt *prompt, bool *refused) {
     *refused = show_pictures(chat) != 0;
     if (*refused) return 0;
@@ -181,8 +182,8 @@ static fr_status open_view(fr_chat *chat, const fr_prompt *prompt) {
     return status;
 }
 
-/* Runs the conversation, which ends with the new turn, as a prompt. *refused: this was not possible, and a line has
- * said why. */
+/* Runs the conversation, which ends with the new turn, as a prompt. *refused: it could not be run, and an error line
+ * has given the reason. */
 static int prompt_session(fr_chat *chat, bool *refused) {
     fr_prompt prompt;
     bool fits;

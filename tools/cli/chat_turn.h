@@ -21,7 +21,8 @@ typedef struct fr_chat {
     char *read;     /* the text of a file for the next turn; NULL: there is none */
     size_t read_length;
     bool unseen; /* the session has new pictures, but no prompt with them has been run completely */
-    /* numbers of turns in this run: those that were answered, and those that were too long for the context */
+    /* answered: number of turns in this run that were answered. left_out: number of turns that were too long for the
+     * context */
     size_t answered, left_out;
     int64_t seed;      /* seed of the next reply */
     bool settled;      /* sampling is greedy, so another reply to the same turn would have the same text */

@@ -50,7 +50,7 @@ static void put_names_of(const fr_verb *verb, unsigned part, FILE *out) {
     }
 }
 
-/* Prints a case for each part of the bench that offers that part's options. */
+/* Prints a case of the shell script for each part of the bench. It offers the options of that part. */
 static void put_part_cases(const fr_verb *verb, FILE *out) {
     const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
     size_t length;
@@ -110,7 +110,7 @@ static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
     fputs(" help --help --version", out);
 }
 
-/* Prints the script for bash. bash treats an equals sign as a word, so "--option=value" is three words. */
+/* Prints the script for bash. bash makes a word of its own of an equals sign, so "--option=value" is three words. */
 static void print_bash(const fr_verb *verbs, size_t count, FILE *out) {
     fputs("# Printed by `forerun completion bash`.\n"
           "_forerun_words() { COMPREPLY=($(compgen -W \"$*\" -- \"$cur\")); }\n"

@@ -1,4 +1,4 @@
-/* Keeps the turns of a conversation in the form of fr_chat_render, and converts them to bytes that are stored with a
+/* Stores the turns of a conversation in the form of fr_chat_render. Converts them to bytes that can be stored with a
  * session. */
 #ifndef FR_TOOLS_CLI_CONVERSATION_H
 #define FR_TOOLS_CLI_CONVERSATION_H
@@ -8,7 +8,7 @@
 
 #include "forerun.h"
 
-/* Makes an empty conversation, or one that begins with a system turn (system not NULL). */
+/* Makes a conversation. system: the system turn with which it begins; NULL: the conversation is empty. */
 json_t *fr_conversation_new(const char *system);
 
 /* Adds a turn. role: "user" or "assistant". Bytes that are not UTF-8 become U+FFFD. pictures: number of pictures that

@@ -1,5 +1,5 @@
-/* Replaces the escapes of llama.cpp's command line in a text: \n \r \t \' \" \\ and \xNN. Any other backslash
- * stays. */
+/* Replaces the escapes of llama.cpp's command line in a text: \n \r \t \' \" \\ and \xNN. Any other backslash stays in
+ * the text. */
 #ifndef FR_TOOLS_CLI_ESCAPES_H
 #define FR_TOOLS_CLI_ESCAPES_H
 

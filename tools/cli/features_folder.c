@@ -98,7 +98,7 @@ static void read_index(fr_features_folder *folder, FILE *index, uint64_t stored,
     free(line);
 }
 
-/* Cuts both files, the index and the rows, after the complete texts that an earlier run has written. */
+/* Cuts the index and the file of rows after the last complete text that an earlier run has written. */
 static int keep_whole(fr_features_folder *folder, const char *index_path, const char *rows_path, size_t width,
                       size_t most) {
     struct stat info = {0};

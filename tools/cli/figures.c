@@ -47,7 +47,7 @@ static double tokens_per_second(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
 }
 
-/* Gives the seconds of decoding that were spent neither on drafting, nor on verifying, nor on accepting. */
+/* Gives the seconds of decoding that are left if the times of drafting, verifying and accepting are subtracted. */
 static double other_seconds(const fr_figures *f) {
     const double *of = f->of;
     return fmax(0, of[FR_STAT_DECODE_SECONDS] - of[FR_STAT_DRAFT_SECONDS] - of[FR_STAT_VERIFY_SECONDS] -

@@ -129,7 +129,7 @@ static const fr_verb *find_verb(const char *name) {
     return NULL;
 }
 
-/* Gives a hint if a word is the verb of another program: the hint names forerun's own verb for the same task. */
+/* If a word is the verb of another program, gives a hint. The hint names forerun's own verb for the same task. */
 static const char *find_hint(const char *name) {
     static const struct {
         const char *words, *hint;

@@ -60,8 +60,8 @@ static fr_status set_option(fr_options *options, const fr_arguments *args, fr_ar
 static fr_status set_draft_times(fr_options *options, const fr_arguments *args) {
     bool takes = fr_option_table[FR_ARG_DRAFT_TIMES].verbs & args->verb->bit;
     char *folder = takes && !args->given[FR_ARG_DRAFT_TIMES] ? fr_cache_folder() : NULL;
-    bool fits = folder && strlen(folder) < PATH_MAX / 2; /* if the folder can't be used, no times are stored; this is
-                                                          * no error, because the user did not ask for it */
+    bool fits = folder && strlen(folder) < PATH_MAX / 2; /* If the folder can't be used, no times are stored. This is no
+                                                          * error, because the user did not ask for it */
     fr_status status = fits ? fr_options_set_text(options, FR_OPT_DRAFT_TIMES, folder) : FR_OK;
     free(folder);
     return status;
@@ -247,7 +247,7 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
             fr_session_context(loaded->session));
 }
 
-/* Refuses options that have no effect without a drafter. It is called if there is no drafter. */
+/* Refuses options that have no effect without a drafter. Call it only if there is no drafter. */
 static int check_without(const fr_arguments *args) {
     static const char line[] = "%s%s needs a drafter: -md DRAFTER, or a model with an MTP layer";
     if (args->given[FR_ARG_DRAFT_STEPS]) return fr_wrong_usage(line, "--draft-steps", "");

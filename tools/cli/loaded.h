@@ -41,7 +41,7 @@ int fr_loaded_options(fr_options **options, const fr_arguments *args);
  * line take precedence. */
 int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args);
 
-/* Returns true if the options sample at random. Otherwise the same prompt always gets the same reply. */
+/* Returns true if the options sample at random. If they don't, the same prompt always gets the same reply. */
 bool fr_loaded_draws(const fr_loaded *loaded);
 
 /* Opens the model and its pictures. The session is opened later, because its size depends on the tokenizer and on

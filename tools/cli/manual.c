@@ -47,7 +47,7 @@ static void put_names(const fr_option_help *option, FILE *out) {
     putc('\n', out);
 }
 
-/* Prints the verbs that take an option, "(generate, chat)"; prints nothing if all verbs take it. */
+/* Prints the list of verbs that take an option, such as "(generate, chat)". If all verbs take it, prints nothing. */
 static void put_takers(const fr_verb *verbs, size_t count, const fr_option_help *option, FILE *out) {
     const char *before = "(";
     bool all = true;

@@ -31,14 +31,14 @@ typedef enum fr_kind {
 
 /* Says to which value a row sets the library's option that it names. */
 typedef enum fr_set_to {
-    FR_SET_NOTHING, /* the row names no option of the library, or other code sets that option */
+    FR_SET_NOTHING, /* the row names no option of the library, or other code sets the option that it names */
     FR_SET_GIVEN,   /* the option is set to the given value */
     FR_SET_ON,      /* the option is set to 1 */
     FR_SET_OFF,     /* the option is set to 0 */
 } fr_set_to;
 
 typedef struct fr_option_row {
-    const char *names; /* all names of the option; the most common one, which help shows first, comes first */
+    const char *names; /* all names of the option. The first one is the most common name, which help shows first */
     const char *value; /* name of the value in the help text; NULL: the option is a flag */
     fr_kind kind;
     unsigned verbs; /* verbs that take the option */

@@ -21,7 +21,7 @@ typedef struct fr_turn {
     bool command; /* the turn is a command, and `bytes` holds its line */
 } fr_turn;
 
-/* Puts this text into the next turn so that it can be edited. Returns false if lines can't be edited. */
+/* Puts this text into the next turn, so that the person can edit it. Returns false if lines can't be edited. */
 bool fr_turn_begin_with(fr_line_input *input, const char *text);
 
 /* Reads the next turn into *turn. If the person drops a line of the turn, the turn is empty. If the input ends within

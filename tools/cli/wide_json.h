@@ -27,7 +27,7 @@ bool fr_json_has_wide(const json_t *value);
 /* Joins two texts to a new value. If that fails, the result is the first text alone. */
 json_t *fr_json_joined(const json_t *text, const json_t *more);
 
-/* Writes a value on one line. Returns false if it can't be represented as JSON, or if there is no memory. */
+/* Writes a value on one line. Returns false if the value has no form in JSON, or if there is no memory. */
 bool fr_json_write(const json_t *value, FILE *out);
 
 #endif

@@ -49,7 +49,7 @@ static bool refuse(infill *in, const char *format, ...) {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Gives the id of the token with exactly this text; -1 if there is none. */
+/* Gives the id of the token with exactly this text. -1: there is no such token. */
 static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     int32_t *ids = NULL, id;
     size_t count = 0, length = 0;

@@ -31,7 +31,7 @@ typedef struct fr_job_setting {
     const fr_arguments *args;
     fr_loaded *loaded;
     fr_engine *engine;
-    const char *file; /* name of the file with the lines, for errors; NULL: the job belongs to a server */
+    const char *file; /* name of the file with the lines, for error lines; NULL: the job belongs to a server */
     /* number of positions of the context of each session in the engine; set only by a server */
     int64_t context;
     size_t longest;          /* number of bytes of the model's longest token; 0: not known */
@@ -70,8 +70,9 @@ typedef struct fr_job {
     const char *tool; /* the only tool that the reply may call; NULL: it may call any tool */
     const fr_job_setting *setting;
     fr_options *options;
-    size_t *sharers;     /* number of jobs that share this prompt and its pictures; NULL: only this job uses them */
-    const char *doubled; /* the token with which the prompt begins twice, for a note; NULL: there is none */
+    size_t *sharers; /* number of jobs that share this prompt and its pictures; NULL: only this job uses them */
+    /* the token that is twice at the beginning of the prompt, for a note; NULL: there is no such token */
+    const char *doubled;
     /* number of choices that are generated (job_choices.h). This is "n", or "best_of" if "best_of" is larger */
     size_t each;
     /* number of choices that the answer shows. It shows the likeliest ones. 0: it shows all */
@@ -144,8 +145,8 @@ void fr_job_start(fr_job *job, const void *kept, size_t size);
 fr_status fr_job_resume(const fr_job *job);
 fr_status fr_job_leave(const fr_job *job);
 
-/* fr_job_round gives the job's entry for the next round; ids: memory for FR_STEP_MAX ids. fr_job_take takes the ids
- * that the round gave. */
+/* fr_job_round gives the job's entry for the next round. ids: memory for FR_STEP_MAX ids. When the round has been run,
+ * fr_job_take takes the ids that it gave. */
 fr_round fr_job_round(const fr_job *job, int32_t *ids);
 void fr_job_take(fr_job *job, const fr_round *round);
 

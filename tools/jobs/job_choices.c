@@ -22,8 +22,8 @@ static bool take_number(fr_job *job, const char *key, const json_t *value, size_
     return true;
 }
 
-/* Reads the number of choices. If the request gives both "n_cmpl", llama.cpp's name for this number, and "n", OpenAI's
- * name, "n_cmpl" is used. */
+/* Reads the number of choices. llama.cpp's name for it is "n_cmpl", and OpenAI's name is "n". If the request gives
+ * both, "n_cmpl" is used. */
 bool fr_job_take_choices(fr_job *job, const char *key, const json_t *value) {
     size_t n = 1;
     if (!take_number(job, key, value, &n)) return false;

@@ -44,7 +44,7 @@ void fr_job_places_take(fr_job_places *places);
 void fr_job_places_fill(fr_job_places *places);
 int fr_job_places_round(fr_job_places *places, size_t *under_way);
 
-/* Prints the error line at the end of a run in which `failed` lines failed. Gives the exit status. */
+/* Prints the error line at the end of a run. failed: the number of lines that failed. Gives the exit status. */
 int fr_job_places_failed(const fr_job_places *places, size_t failed);
 
 /* fr_job_places_end ends all lines that are still being run, without calling the owner. fr_job_places_close closes the

@@ -79,7 +79,7 @@ json_t *fr_timings_usage(const fr_timings *timings);
 /* Makes {"total", "cache", "processed", "time_ms"} for a prompt that is being run. */
 json_t *fr_timings_progress(const fr_telling *telling);
 
-/* Makes the timings of a prompt that is being run: its tokens and time so far. */
+/* Makes the timings of a prompt that is still being run. They have the tokens and the time so far. */
 json_t *fr_timings_so_far(const fr_telling *telling);
 
 /* ----------------------------------------------------------------------------------------------------------- events */

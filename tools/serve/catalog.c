@@ -66,7 +66,8 @@ static void add_path(fr_catalog *c, const char *path) {
     free(name);
 }
 
-/* Returns true for a GGUF file, and for a folder that holds a published model or exactly one GGUF file. */
+/* Returns true for a file in GGUF. Also returns true for a folder that holds a published model or exactly one GGUF
+ * file. */
 static bool is_model(const char *path, const char *name) {
     struct stat file;
     if (name[0] == '.' || stat(path, &file) != 0) return false;

@@ -36,7 +36,7 @@ struct fr_generation_request {
     /* the dialect of the answer; NULL: the answer has the usual form (fr_answer_in) */
     const struct fr_dialect *dialect;
     json_t *dialect_body; /* the body as it was sent in that dialect. The answer repeats some of its members */
-    /* in a chat, the tools that are not functions (tool_kinds.h); NULL for any other request */
+    /* in a chat, the tools that are not functions (tool_kinds.h); NULL: the request is not a chat */
     json_t *called;
     bool functions;    /* the body has "functions", OpenAI's older form, so calls are answered in the older form too */
     const char *model; /* the model's name in the request; if the request names no model, the server's model */
@@ -74,7 +74,7 @@ struct fr_generation_request {
 fr_generation_request *fr_generation_request_read(fr_http_exchange *call, const fr_job_setting *setting,
                                                   fr_job_form form, json_t *body);
 
-/* Frees a request. Choices that are still being run are ended, and the exchange is released. */
+/* Frees a request. Its choices that are still being run are ended, and its exchange is released. */
 void fr_generation_request_free(fr_generation_request *request);
 
 #endif

@@ -48,7 +48,7 @@ static void free_pairs(fr_http_exchange_pairs *pairs) {
     free(pairs->list);
 }
 
-/* the status that nginx logs if a client has closed the connection before its answer began */
+/* nginx logs this status if a client has closed the connection before its answer began */
 #define CLIENT_GONE 499
 
 /* Reports an exchange when its last holder releases it, because only then are its figures complete. */

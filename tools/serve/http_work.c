@@ -9,7 +9,7 @@
 #include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 
-#define SHORT 16384 /* requests with a body of at least this many bytes are left to the helper threads */
+#define SHORT 16384 /* if a body has at least this many bytes, a helper thread reads the request */
 /* With this priority, a thread gets a third of the time that a thread of the engine gets on the same core */
 #define NICE  5
 

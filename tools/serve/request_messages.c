@@ -216,8 +216,7 @@ static bool check_contents(fr_job *job, const json_t *messages) {
 
 /* ---------------------------------------------------------------------------------------------------------- results */
 
-/* The largest number of results of one message that are sorted. If a message has more results, their order is not
- * changed. */
+/* At most this many results of one message are sorted. If a message has more results, their order is not changed. */
 enum { RESULTS_MAX = 256 };
 
 /* Finds the index of the call with this id. -1: no call has this id. */

@@ -126,7 +126,7 @@ static void get_rounds(const fr_routes *routes, fr_http_exchange *exchange) {
     show(routes, exchange, list_rounds);
 }
 
-/* Returns true if the text is a plain file name, which can't lead out of the folder. */
+/* Returns true if the text is a plain file name. A plain name can't lead out of the folder. */
 static bool is_name(const char *name) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     size_t length = strlen(name);

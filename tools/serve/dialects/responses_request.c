@@ -19,8 +19,8 @@
 
 typedef struct responses {
     fr_turns turns;
-    /* tools that the client offered, by the names of their functions (tool_kinds.h); they stay in the body for the
-     * answer */
+    /* The tools that the client offered. Their keys are the names of their functions (tool_kinds.h). The tools stay in
+     * the body, because the answer needs them */
     json_t *called;
     json_t *run; /* an object whose keys are the ids of the calls that take_client_call has added */
 } responses;
