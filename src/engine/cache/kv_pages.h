@@ -1,8 +1,8 @@
 /* Pages of keys and values, and the counts of their holders.
  *
- * A page has room for 64 consecutive positions of all layers of one kind. 64 positions are also one block of attention.
+ * A page has room for 64 consecutive positions of all layers of one kind. One block of attention also has 64 positions.
  * Layers of one kind look back equally far. Every pointer to a page is a holder of the page. Holders are a timeline's
- * table, the timeline's checkpoints, and other timelines whose text begins alike. A page with several holders is never
+ * table, the timeline's checkpoints, and other timelines with the same beginning. A page with several holders is never
  * written; a timeline that wants to write it takes a page of its own first (kv.h). A page without holders is free, and
  * its contents mean nothing.
  *

@@ -8,16 +8,16 @@
  * once the frontier has passed the page's last position. From then on no timeline writes the page (kv.h). Pages that
  * were read from a file must not enter, because no forward of this process has computed them.
  *
- * A text that ends within a block leaves a tail there: a node with fewer ids and no children. A node that has all ids
- * of the tail and more replaces the tail (fr_kv_prefixes_add_tail).
+ * A text that ends within a block leaves a tail there: a node with fewer ids and no children. When a node with all ids
+ * of the tail and more is added, it replaces the tail (fr_kv_prefixes_add_tail).
  *
  * A prompt begins at the position where it first differs from all known texts. Sliding layers give up most pages. If
  * there are sliding layers, the prompt may have to begin earlier, at a position before which these layers still have a
  * whole window. Within a block the prompt begins with a copy of another text's page, which takes less time than running
  * a single row. A drafter's entry for a position is called its pair (pairs.h), and also depends on the id after that
  * position. So the last pair of a page depends on the next block. For this reason each node also keeps the drafter's
- * page of the parent's block, in which the last pair was made for this node's first id. A prompt that begins within a
- * block runs the position before its beginning again, to make the pair of that position again.
+ * page of the parent's block, in which the last pair was made for this node's first id. If a prompt begins within a
+ * block, the position before its beginning is run again, so that the pair of that position is made again.
  *
  * States of recurrent layers can't be cut at a position. So with recurrent layers, a prompt begins at a point: a
  * position whose states a timeline has left in a page. A point at position p belongs to the block or tail that contains
@@ -27,10 +27,10 @@
  * was unused for the longest time.
  *
  * A timeline keeps the nodes of its own path. All other nodes are a cache: when a pool has no free page, the node that
- * was unused for the longest time is given up. Sliding layers give up pages that no timeline holds; first go those
- * pages that are outside the windows of all prompts' ends and branches. For all other layers, a leaf is given up with
- * all its pages. This also frees sliding pages that have become useless because other pages of their window are gone.
- * Finding a prefix takes one comparison for each block. Giving up a page takes one walk down a heap.
+ * was unused for the longest time is given up. Sliding layers give up pages that no timeline holds. Pages outside the
+ * windows of all prompts' ends and branches are given up first. For all other layers, a leaf is given up with all its
+ * pages. This also frees sliding pages that have become useless because other pages of their window are gone. Finding a
+ * prefix takes one comparison for each block. Giving up a page takes one walk down a heap.
  *
  * Calls must not overlap. A call must not overlap with a claim of pages either, for example by a thread that makes
  * drafts, because a claim may make the tree give up pages of any kind.

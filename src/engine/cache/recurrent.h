@@ -4,8 +4,8 @@
  * positions that may still be rejected come after `at`.
  *
  *     base    in a page, the states of all layers after the first `at` positions, all of which are accepted
- *     ring    inputs of the positions from at - (conv_kernel - 1) on; each position has a slot, and later positions
- *             overwrite earlier ones, so rejecting a draft costs nothing
+ *     ring    inputs of the positions from at - (conv_kernel - 1) on. Position p is in slot p % slots. Inputs of later
+ *             positions overwrite those of rejected ones, so rejecting a draft costs nothing
  *
  * A forward first runs the positions from `at` up to its first row again, with inputs from the ring. Then it runs its
  * rows. It moves the base forward to position `certain`, which fr_recurrent_claim sets and fr_recurrent_certain raises.

@@ -19,8 +19,8 @@ typedef struct fr_assistant {
     size_t top;              /* clusters that a step scores */
     fr_matrix centroids;     /* [clusters, hidden] one row for each cluster; the product with this row is the cluster's
                               * score */
-    const int32_t *ordering; /* [vocab] the ids, ordered by clusters: the ids of cluster c begin at ordering[c *
-                              * cluster_size] */
+    const int32_t *ordering; /* [vocab] the ids, ordered by clusters; the ids of cluster c begin at index c *
+                              * cluster_size */
     int32_t *inverted;       /* the memory of `ordering`, if the file stores the cluster of each id and the ordering had
                               * to be computed */
 } fr_assistant;

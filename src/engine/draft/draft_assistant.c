@@ -3,8 +3,8 @@
  * In: the last accepted id of each timeline, the target's hidden row before this id, the target's keys and values. Out:
  * a chain of drafts for each timeline.
  *
- * A step has one row for each timeline whose chain goes on. Let a timeline have L ids, of which the target has run L -
- * 1:
+ * A step has one row for each timeline whose chain goes on. Let a timeline have L ids. If the target has run the first
+ * L - 1 of these ids, a step computes
  *     x = pre([embedding of the id in the target's table ; hidden])      the first hidden is the target's row of L - 2
  *     x through the assistant's layers: queries only, rotary position L - 1 at every step, over the target's keys and
  *         values of positions 0 .. L - 2 (sliding layers: the last window + 1 of them)

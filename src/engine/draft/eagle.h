@@ -60,8 +60,8 @@ typedef struct fr_eagle {
     /* the drafter's layers. The trunk's head scores the drafter's ids, and the trunk's embedding table has rows for the
      * target's ids */
     fr_trunk trunk;
-    fr_matrix fc;                              /* EAGLE-3: [hidden, aux_layers * target_hidden]; EAGLE-1: [hidden, 2 *
-                                                * hidden] */
+    /* fc is [hidden, aux_layers * target_hidden] in EAGLE-3, and [hidden, 2 * hidden] in EAGLE-1 */
+    fr_matrix fc;
     const float *fc_bias;                      /* [hidden]; NULL: none */
     const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input. The input has one equal part for each norm, in
                                                 * order */

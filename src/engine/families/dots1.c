@@ -17,8 +17,8 @@ static const fr_model_spec dots1 = {
                           .score_bias = true,
                           .routed_scaling = 1}}};
 
-/* Reads the window of the layers after the first max_window_layers layers. There is no key that turns the window
- * off. */
+/* Reads the window, which the layers after the first max_window_layers layers have. In contrast to Qwen's
+ * configurations, no key has to turn the window on. */
 static fr_status read_window(const fr_source *source, fr_model_spec *s) {
     size_t *window = &s->layer.attention.window;
     s->kinds.first = FR_LAYERS_MAX;

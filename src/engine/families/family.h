@@ -71,7 +71,7 @@ typedef enum fr_row_kind {
     FR_ROW_SIZE,    /* a size_t */
     FR_ROW_EACH,    /* a size_t of `layer`; GGUF has one number for all layers, or an array with a number for each
                      * layer */
-    FR_ROW_REAL,    /* a float or a double; 0 means that there is no such factor, and is written only if the key is
+    FR_ROW_REAL,    /* a float or a double; 0 means that there is no such number, and is written only if the key is
                      * required */
     FR_ROW_DIVISOR, /* a float, which is 1 / the number in the file */
     FR_ROW_FLAG,    /* a bool */

@@ -1,7 +1,8 @@
 /* Laguna (XS.2, M.1): config.json of LagunaForCausalLM, GGUF "laguna". Source: transformers 5.24, model laguna; for
  * GGUF github.com/ggml-org/llama.cpp, conversion/laguna.py. Sliding and full layers have different rotary positions,
- * each of a part of a head, and may have different numbers of heads. A matrix of its own computes gates. The softplus
- * of a gate multiplies the output of a head, or each value of the output has a gate. A mixture has a shared expert. */
+ * each of a part of a head, and may have different numbers of heads. A separate matrix makes one gate for each head, or
+ * one for each value of a head's output. The output is multiplied by the softplus of the gates. A mixture has a shared
+ * expert. */
 #include <string.h>
 
 #include "base/error.h"

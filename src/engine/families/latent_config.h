@@ -17,8 +17,8 @@ extern const fr_config_row fr_latent_keys[], fr_whole_latent_keys[];
  * fr_whole_latent_names, kv_b is one tensor in GGUF. */
 extern const fr_tensor_name fr_latent_names[], fr_whole_latent_names[];
 
-/* The names for Ling 3.0 of the tensors in fr_latent_names, because its modules have other names. Also the names of the
- * gates of heads. */
+/* The names in Ling 3.0 of the tensors in fr_latent_names, and of the gates of heads. The modules of Ling 3.0 have
+ * other names. */
 extern const fr_tensor_name fr_gated_latent_names[];
 
 /* Reads rotary positions, after fr_latent_keys have been read. */

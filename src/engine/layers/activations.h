@@ -21,10 +21,10 @@ typedef struct fr_experts_rows {
     fr_workspace workspace; /* memory for the products with the rows of this struct */
     float *scores;          /* [rows, experts] first the router's products, later the scores that are computed from
                              * them */
-    float *routed;          /* [rows, hidden] the router's input, if mixture and feed-forward of a layer run on the same
-                             * rows */
-    float *normed;          /* the experts' input. If mixture and feed-forward run on the same rows, it is [rows,
-                             * hidden]. If the experts have a latent, it is [rows, latent]. NULL: it is the
+    float *routed;          /* [rows, hidden] the router's input, if the mixture runs in parallel with the
+                             * feed-forward */
+    float *normed;          /* the experts' input. If the mixture runs in parallel with the feed-forward, it is [rows,
+                             * hidden]. If the experts have a latent, it is [rows, latent]. NULL: the experts read the
                              * feed-forward's input */
     float *latent;          /* [rows, latent] the weighted sums of the experts' outputs, if the experts work on a
                              * latent */

@@ -115,8 +115,8 @@ static void rotate_back(const fr_attend_rows *a, float *out) {
 
 /* ----- partition by queries */
 
-/* Returns the number of queries that the kernel gets in one call. It is the number that takes 64 kB, but at least 64.
- * So the queries stay in an L2 cache together with a tile. */
+/* Returns the number of queries that the kernel gets in one call. It is the number of queries that fill 64 kB, but at
+ * least 64 queries. So the queries stay in an L2 cache together with a tile. */
 static size_t batch_of(const fr_attend_rows *a) {
     size_t fit = (64 << 10) / (cache_of(a, 0)->head_dim * sizeof(float));
     return fit < 64 ? 64 : fr_smaller(fit, FR_ATTEND_BATCH);

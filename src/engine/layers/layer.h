@@ -24,8 +24,8 @@ typedef struct fr_latent_heads {
  * tensor may fill their biases (FR_SLOT_QKV_VECTOR). So q, k and v are adjacent and in this order, and their biases
  * too. */
 typedef struct fr_attention_weights {
-    fr_matrix q, k, v, o; /* q [heads * head_dim, hidden], k and v [kv_heads * head_dim, hidden], o [hidden, heads *
-                           * head_dim] */
+    /* q is [heads * head_dim, hidden]; k and v are [kv_heads * head_dim, hidden]; o is [hidden, heads * head_dim] */
+    fr_matrix q, k, v, o;
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [head_dim] the weights of the norms of heads. If one norm covers all heads, q_norm
                                    * has heads * head_dim weights, and k_norm has kv_heads * head_dim */

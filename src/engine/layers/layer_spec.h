@@ -208,7 +208,7 @@ typedef struct fr_experts_spec {
     bool halved;          /* the output is the mean of the experts' output and the feed-forward's; if false, it is their
                            * sum */
     bool turned;          /* in the files, the matrices of the stacked experts are stored transposed */
-    bool parallel;        /* router, experts and feed-forward each have a norm of their own, as in Gemma 4 */
+    bool parallel;        /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
 } fr_experts_spec;
 
 /* The places of a layer's norms. BEFORE: before attention and feed-forward; some families also have norms after them.
