@@ -48,7 +48,7 @@ static size_t rotary_of(const fr_attention_spec *spec) {
     return spec->head_dim - spec->latent;
 }
 
-/* Counts the values of one head's query, before k_b is applied: its nope part and its rotary part. */
+/* Counts the values of one head's query before k_b is applied. They are its nope part and its rotary part. */
 static size_t query_of(const fr_layer_spec *spec) {
     return spec->mla.nope + rotary_of(&spec->attention);
 }
@@ -62,7 +62,7 @@ static void make_heads(const fr_team *team, const fr_activations *a, const fr_la
                           &(fr_matrix_rows){a->heads, a->heads_width, x, x_stride, a->batch.count});
 }
 
-/* Computes q_a, the latents and the gates of all heads, completely on each rank. */
+/* Computes q_a, the latents and the gates of all heads. Each rank computes all of them. */
 static void project(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     const fr_mla_spec *mla = &spec->mla;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
@@ -78,7 +78,8 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
                               &(fr_matrix_rows){a->head_gates, a->head_gates_width, a->normed, hidden, rows});
 }
 
-/* Rotates the rotary part of a head or of a latent row, in place, if the layer's heads are rotated. */
+/* Rotates the rotary part of a head or of a latent row, in place. If the layer's heads are not rotated, nothing is
+ * done. */
 static void rotate(const fr_activations *a, const fr_attention_spec *spec, float *part, size_t row) {
     if (spec->no_rope) return;
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
@@ -87,7 +88,7 @@ static void rotate(const fr_activations *a, const fr_attention_spec *spec, float
     apply_rope(part, a->cosine[spec->rope] + at, a->sine[spec->rope] + at, rope->dims);
 }
 
-/* Norms and rotates a row's latent, and stores it at slot = position. */
+/* Norms and rotates a row's latent, and stores it in the cache's slot for the row's position. */
 static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_mla_weights *weights,
                          size_t row) {
     const fr_attention_spec *attention = &spec->attention;

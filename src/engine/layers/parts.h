@@ -38,8 +38,8 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
  * be prepared. Barriers are needed before and after the call. The layer must norm its keys head by head. */
 void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
-/* Gives the split of heads among ranks; each head has `each` columns. The split follows from the heads that the caches
- * of the batch keep. */
+/* Gives the split of heads among ranks. Each head has `each` columns. The heads of a rank are those that the caches of
+ * the batch keep. */
 fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each);
 
 /* Computes attn = attention(q, cache) for all rows and the rank's heads. Barriers are needed before and after the
@@ -49,8 +49,8 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
 
 /* ------------------------------------------------------------------------------------------------------------ mla.c */
 
-/* If a layer of the trunk has latent attention, takes the activations of latent attention for up to max_rows rows from
- * the arena. */
+/* Takes the activations of latent attention for up to max_rows rows from the arena. If no layer of the trunk has latent
+ * attention, nothing is taken. */
 void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Runs latent attention, under the same conditions as fr_attention_run. */
@@ -62,8 +62,8 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
 /* Takes a->conv for up to max_rows rows from the arena. */
 void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena, size_t max_rows);
 
-/* Finds the rows of each timeline in a batch, before the first layer is run. One thread calls this; a barrier is
- * needed after the call. */
+/* Finds the rows of each timeline in a batch. One thread calls this before the first layer is run; a barrier is needed
+ * after the call. */
 void fr_conv_begin(const fr_activations *a);
 
 /* Collects the inputs that a convolution at a position reads, at most FR_CONV_KERNEL_MAX, the oldest first. Inputs of
@@ -103,15 +103,15 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
                         size_t threads);
 
 /* Moves the states forward over the rows of x, and multiplies the states' outputs by the layer's output matrix; the
- * product is in a->out. It also keeps what the rows put into the states, so that rejected rows can be taken back. The
- * conditions are those of fr_attention_run. */
+ * product is in a->out. The function also stores what each row changes in the states, so that the states can go back if
+ * rows are rejected. The conditions of fr_attention_run hold here too. */
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                      bool ends_rows);
 
 /* ---------------------------------------------------------------------------------------------------------- mamba.c */
 
 /* fr_mamba_shape gives the shape of the state that a timeline keeps for a layer of Mamba-2. fr_mamba_split gives the
- * split of Mamba-2's heads among ranks; each head has `each` columns. */
+ * split of the layer's heads among ranks; each head has `each` columns. */
 fr_recurrent_shape fr_mamba_shape(const fr_mamba_spec *spec);
 fr_split fr_mamba_split(const fr_mamba_spec *spec, size_t each);
 
@@ -119,8 +119,8 @@ fr_split fr_mamba_split(const fr_mamba_spec *spec, size_t each);
 void fr_mamba_layout(fr_activations *a, const fr_layer_spec *spec, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Moves the states forward over the rows of x, and multiplies the states' outputs by the layer's output matrix; the
- * product is in a->out. It also keeps what the rows put into the states, so that rejected rows can be taken back. The
- * conditions are those of fr_attention_run. */
+ * product is in a->out. The function also stores what each row changes in the states, so that the states can go back if
+ * rows are rejected. The conditions of fr_attention_run hold here too. */
 void fr_mamba_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   bool ends_rows);
 
@@ -131,9 +131,9 @@ void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
 /* fr_mixer_join computes x += norm(out) for the thread's own rows; `out` is the output of the part that mixes
- * positions. fr_ffn_prepare first does the same if the layer has a part that mixes positions. It then computes the
- * input of the next products: normed = pre_ffn_norm(x), or the norm of the input if attention and feed-forward share
- * that norm. A barrier is needed after fr_ffn_prepare. */
+ * positions. fr_ffn_prepare first does the same, if the layer has such a part. Then it computes the input of the next
+ * products. That is normed = pre_ffn_norm(x), or the norm of the layer's input if attention and feed-forward share that
+ * norm. A barrier is needed after fr_ffn_prepare. */
 void fr_mixer_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
@@ -151,8 +151,8 @@ void fr_activate_xielu(const fr_kernels *kernels, const float *numbers, float *x
  * thread's own features. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);
 
-/* Computes out = down(gate). It begins with a barrier, which also completes the results of fr_experts_score. Another
- * barrier is needed before `out` is read. */
+/* Computes out = down(gate). The function begins with a barrier, which also completes the results of fr_experts_score.
+ * Another barrier is needed before `out` is read. */
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights);
 
 /* For the thread's own rows, computes x += norm(out). If the layer has a mixture of experts, `out` includes the
@@ -174,13 +174,13 @@ void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weigh
 void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                       const fr_experts_weights *weights);
 
-/* Chooses a row's experts and weights (router.c). The caller is one thread of the team that computed the router's
+/* Chooses a row's experts and weights (router.c). A single thread calls this, after the team has computed the router's
  * products. */
 void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
                        size_t row, size_t thread);
 
-/* Chooses experts for the rows and runs them, after fr_ffn_down. It has barriers of its own; experts->sum needs one
- * more barrier before it is read. */
+/* Chooses experts for the rows and runs them, after fr_ffn_down. The function has barriers of its own. One more barrier
+ * is needed before experts->sum is read. */
 void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                     const fr_experts_weights *weights);
 
@@ -190,8 +190,8 @@ void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const f
 
 /* ------------------------------------------------------------------------------------------- per_layer_embeddings.c */
 
-/* Computes the per-layer embeddings of each row's token, from the embeddings in x. It has barriers of its own. Another
- * barrier is needed after the call. */
+/* Computes the per-layer embeddings of each row's token, from the embeddings in x. The function has barriers of its
+ * own. Another barrier is needed after the call. */
 void fr_ple_inputs(const fr_team *team, const fr_activations *a);
 
 /* Computes x += norm(out(gelu(gate(x)) * token)) for layer `index`; token is the layer's embedding of the row's token.

@@ -56,8 +56,8 @@ static void score_softmax(const routing *r) {
     for (size_t e = 0; e < r->spec->count; e++) r->scores[e] /= sum;
 }
 
-/* Takes the scores as weights. Returns the number by which the weights are to be divided: 1 without norm_top_k,
- * otherwise the sum of the weights, changed by the family's own rule so that it is never 0. */
+/* Takes the scores as weights. Returns the number by which the weights must be divided. Without norm_top_k this is 1.
+ * With norm_top_k it is the sum of the weights, changed by the family's own rule so that it is never 0. */
 static float weigh_scores(const routing *r, const int32_t *chosen, float *weight) {
     float sum = 0.0f;
     for (size_t i = 0; i < r->spec->top_k; i++) weight[i] = r->scores[chosen[i]];

@@ -61,8 +61,8 @@ static void share_states(const fr_weights *weights, fr_recurrent_shape *shape, f
     shape->behind = shape->heads - end;
 }
 
-/* Divides Mamba-2 among ranks. The tensor of its inputs has three parts: in_z, in_xbc and in_dt. Every rank has all
- * rows of in_dt, which makes the time steps. */
+/* Divides Mamba-2 among ranks. One tensor holds its input projection, which has three parts: in_z, in_xbc and in_dt.
+ * Every rank has all rows of in_dt, from which the time steps are computed. */
 static void share_mamba(fr_weights *weights, fr_trunk *trunk, const fr_mamba_spec *spec, const fr_mamba_weights *m) {
     share_features(weights, &m->in_z);
     share_features(weights, &m->in_xbc);

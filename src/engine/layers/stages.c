@@ -15,8 +15,8 @@ enum { LEAST_PIECE = 32, PIECES_A_RANK = 2 };
 
 /* ----- layers of each rank */
 
-/* Finds where to cut the list of layers, so that the bytes before the cut come nearest to `wanted`. Returns the first
- * layer after the cut. */
+/* Finds where to cut the list of layers so that the number of bytes before the cut is as near as possible to `wanted`.
+ * Returns the first layer after the cut. */
 static size_t layer_behind(const uint64_t *bytes, size_t layers, double wanted) {
     double before = 0;
     size_t i = 0;
@@ -135,8 +135,8 @@ static void copy_crossing(const fr_activations *a, const fr_batch *batch, size_t
         if (crosses(&s->lent[i], border)) at = copy_lent(batch, &s->lent[i], at, pack);
 }
 
-/* Sends or receives rows of the stream at the border between rank `from` and the next rank. The lent keys and values
- * of all rows of `batch` go with them. One thread calls it. */
+/* Sends or receives rows of the stream at the border between rank `from` and the next rank, together with the lent keys
+ * and values of all rows of `batch`. One thread calls this function. */
 static void cross(const fr_activations *a, const fr_batch *batch, size_t from) {
     const fr_stages *s = a->trunk->stages;
     size_t border = s->first[from + 1], row = a->trunk->spec.hidden * sizeof *a->x;

@@ -19,8 +19,8 @@ typedef struct fr_lent {
     size_t kv;          /* the KV layer that holds the keys and values */
     size_t owner, last; /* owner: the layer that computes the lent keys and values; last: the last layer that reads
                          * them */
-    bool drafted;       /* a drafter may read the lent keys and values, because no later layer of the same kind (full
-                         * or sliding) owns keys and values */
+    bool drafted;       /* a drafter may read the lent keys and values: no later layer of the same kind (full or
+                         * sliding) owns keys and values */
 } fr_lent;
 
 typedef struct fr_stages {
@@ -56,8 +56,8 @@ void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch
  * The function has barriers of its own, the last of them at its end. */
 void fr_stages_finish(const fr_team *team, const fr_forward *forward);
 
-/* Gives the number of slices into which the rows of a forward are cut. The slices go through the ranks one after the
- * other, so that all ranks can work at the same time on different slices. */
+/* Gives the number of slices into which the rows of a forward are cut. Each slice goes through the ranks one after the
+ * other, and all ranks can work at the same time on different slices. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch);
 
 #endif

@@ -255,8 +255,8 @@ static size_t count_numbered(const fr_binding *b, const fr_tensor_name *name) {
     return heads ? fr_dim_size(name->rows, b->trunk, b->layer) / b->layer->attention.head_dim : b->layer->experts.count;
 }
 
-/* Returns true if the file has the tensor. If each expert's matrix or each head's norm is a separate tensor, one of
- * these is enough, because all others should then be there too. */
+/* Returns true if the file has the tensor. An expert's matrices or a head's norms may be separate tensors. Then the
+ * first of them that is found is enough, because all others should be there too. */
 static bool is_there(const fr_binding *b, const fr_tensor_name *name) {
     const char *spelling = spelled(b, name);
     char expert[FR_EXPERT_NAME];
@@ -514,8 +514,7 @@ static bool lists(const fr_tensor_name *names, bool gguf, const char *name) {
     return false;
 }
 
-/* For a tensor that holds the scales of FP8 codes, gives the name of the codes; any other name is returned
- * unchanged. */
+/* If the tensor holds the scales of FP8 codes, gives the name of the codes. Any other name is returned unchanged. */
 static const char *without_scale(const char *name, char *codes, size_t size) {
     static const char tail[] = "_scale_inv";
     size_t length = strlen(name), before = length - (sizeof tail - 1);
@@ -540,8 +539,8 @@ static const char *below_mtp(const fr_tensor_naming *naming, const char *publish
     return NULL;
 }
 
-/* Returns true if this tensor may stay unbound. It may if it is one of the family's extras, or if it belongs to an MTP
- * layer, which only the drafter binds. */
+/* Returns true if this tensor may stay unbound: it is one of the family's extras, or it belongs to an MTP layer, which
+ * only the drafter binds. */
 static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, const char *tensor, size_t layers,
                      size_t mtp_layers) {
     bool gguf = weights->files->gguf;
@@ -704,8 +703,8 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
                         .in_group = delta->value_heads / delta->key_heads};
 }
 
-/* Takes the index of a row (or column) in tiled order, and gives its index in the published file. A value head has
- * `head` rows or columns. */
+/* Takes the index of a row (or column) in tiled order, and gives its index in the published file. r->head: number of
+ * rows or columns of a value head. */
 static size_t from_tiles(const fr_reorder *r, size_t row) {
     if (row < r->first) return row;
     size_t head = (row - r->first) / r->head, at = (row - r->first) % r->head;

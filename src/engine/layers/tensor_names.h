@@ -22,16 +22,16 @@ typedef enum fr_dim {
     FR_DIM_VOCAB,
     FR_DIM_HEAD, /* values of an attention head */
     FR_DIM_HEADS,
-    FR_DIM_QUERIES,       /* values of all query heads */
-    FR_DIM_QUERIES_GATED, /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
-    FR_DIM_GATES,         /* gates of all heads, which come from a separate matrix */
-    FR_DIM_KEYS,          /* values of all key/value heads */
-    FR_DIM_QUERY_NORM,    /* weights of the norm of queries: one for each value of a head, or, for a LayerNorm or a norm
-                           * over all heads, one for each value of all heads */
-    FR_DIM_KEY_NORM,      /* weights of the norm of keys, counted like those of FR_DIM_QUERY_NORM */
-    FR_DIM_DELTA_HEADS,   /* value heads of a DeltaNet layer */
-    FR_DIM_DELTA_HEAD,    /* values of a value head of DeltaNet */
-    FR_DIM_DELTA_VALUES,  /* values of all value heads of DeltaNet */
+    FR_DIM_QUERIES,        /* values of all query heads */
+    FR_DIM_QUERIES_GATED,  /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
+    FR_DIM_GATES,          /* gates of all heads, which come from a separate matrix */
+    FR_DIM_KEYS,           /* values of all key/value heads */
+    FR_DIM_QUERY_NORM,     /* weights of the norm of queries: usually one for each value of a head; for a LayerNorm or a
+                           * norm over all heads, one for each value of all heads */
+    FR_DIM_KEY_NORM,       /* weights of the norm of keys, counted like those of FR_DIM_QUERY_NORM */
+    FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
+    FR_DIM_DELTA_HEAD,     /* values of a value head of DeltaNet */
+    FR_DIM_DELTA_VALUES,   /* values of all value heads of DeltaNet */
     FR_DIM_DELTA_CHANNELS, /* queries and keys of DeltaNet's key heads, then the values of its value heads */
     FR_DIM_DELTA_QKVZ,     /* DeltaNet's queries, keys and values, and a gate for each value */
     FR_DIM_DELTA_BA,       /* the projections b and a of each value head of DeltaNet */
@@ -40,14 +40,14 @@ typedef enum fr_dim {
     FR_DIM_MAMBA_CHANNELS, /* values of Mamba-2's heads, then the keys and queries of its groups */
     FR_DIM_MAMBA_INPUTS, /* values of Mamba-2's input projection: a gate for each value of its heads, then the values of
                           * FR_DIM_MAMBA_CHANNELS, then a time step for each head */
-    FR_DIM_LATENT_EXPERTS, /* values that an expert reads: the width of the experts' latent, if they have one; otherwise
+    FR_DIM_LATENT_EXPERTS, /* values that an expert reads: the width of the experts' latent if they have one, otherwise
                             * hidden */
     FR_DIM_CONV_KERNEL,    /* positions that a convolution spans */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
     FR_DIM_Q_LORA,
-    FR_DIM_Q_INPUT, /* values from which latent attention makes queries: q_lora, if queries have a latent; otherwise
+    FR_DIM_Q_INPUT, /* values from which latent attention computes queries: q_lora if queries have a latent, otherwise
                      * hidden */
     /* width of all heads' queries in latent attention; each query has a nope and a rotary part */
     FR_DIM_HEAD_QUERIES,
@@ -109,7 +109,7 @@ enum {
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17,     /* layers that have a norm before the part that mixes positions */
-    FR_IF_NORMS_AFTER = 1 << 22,    /* layers that norm the stream each time an output has been added to it */
+    FR_IF_NORMS_AFTER = 1 << 22,    /* layers that norm the stream after each addition of an output */
     FR_IF_EMBED_WIDTH = 1 << 23,    /* models whose embedding table has narrower rows than the stream */
     FR_IF_LAST_NORM = 1 << 27,      /* models with a norm after the last layer, if the norm has weights */
     FR_IF_HEAD_BIAS = 1 << 21,      /* models whose head has a bias */
@@ -156,11 +156,11 @@ typedef enum fr_row_order {
     FR_ROWS_PARTED
 } fr_row_order;
 
-/* A line of a table. If several lines are for one field, the first one whose tensor exists fills it. */
+/* A line of a table. If several lines fill one field, the first line whose tensor exists is used. */
 typedef struct fr_tensor_name {
-    /* published: the tensor's name in published files; gguf: its name in GGUF; NULL: this kind of file doesn't have the
-     * tensor. A * stands for the number of an expert or a head, if each expert's matrix or each head's norm is a
-     * separate tensor. */
+    /* published: the tensor's name in published files; gguf: its name in GGUF. NULL: this kind of file doesn't have the
+     * tensor. If each expert's matrix or each head's norm is a separate tensor, a * in the name stands for the number
+     * of the expert or head. */
     const char *published, *gguf;
     size_t field; /* offset of the field in the struct that the table fills */
     fr_slot slot;
@@ -253,8 +253,8 @@ typedef struct fr_binding {
     bool *head_sorted; /* out: true if the head's rows were packed in the order of head_order */
 } fr_binding;
 
-/* Gives the prefix of the published names of a model's tensors. In multimodal models the names of the text model's
- * tensors have a longer prefix than in others. */
+/* Gives the prefix of the published names of a model's tensors. In multimodal models, the names of the text model's
+ * tensors have a longer prefix than in text models. */
 const char *fr_tensor_names_prefix(const fr_weights *weights);
 
 /* Gives the part of a tensor's name by which tables list it. Two things are left out: a prefix that models of any
@@ -282,8 +282,8 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
 /* Returns true if a model of this spec has the tensor; FR_IF_THERE is ignored. */
 bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Finds the tensor that fills a field. If the table has several lines for the field, the first one whose tensor is in
- * the file counts. NULL if there is no such tensor. */
+/* Finds the tensor that fills a field. If the table has several lines for the field, the first line whose tensor is in
+ * the file is used. Returns NULL if there is no such tensor. */
 const fr_tensor *fr_tensor_names_tensor(const fr_binding *binding, const fr_tensor_name *names, size_t field);
 
 /* Fills the fields of `base` for which the table has lines. */
@@ -297,14 +297,14 @@ fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_
 /* Returns true if a tensor is one of the family's extras. */
 bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor);
 
-/* Checks, once everything is bound, that every tensor of the file is read or is one of the family's extras. Tensors
- * after the last layer belong to MTP layers, if the family has such layers. At most `mtp_layers` MTP layers are
- * expected. */
+/* Checks that every tensor of the file is read or is one of the family's extras. Everything must be bound before the
+ * call. Tensors after the last layer belong to MTP layers, if the family has such layers. At most `mtp_layers` MTP
+ * layers are expected. */
 fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
                                      size_t mtp_layers);
 
-/* Checks that every tensor whose name begins with `prefix` is read, except for those in `spared`, whose entries may be
- * NULL. */
+/* Checks that every tensor whose name begins with `prefix` is read. The tensors in `spared` need not be read; its
+ * entries may be NULL. */
 fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor_naming *naming, const char *prefix,
                                       const fr_tensor *const spared[2]);
 
@@ -315,7 +315,7 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 
-/* Returns true if a name matches a line's spelling; *expert gets the number that stands in the place of the star. */
+/* Returns true if a name matches a line's spelling. *expert gets the number that stands in place of the `*`. */
 bool fr_tensor_name_spells(const char *spelling, const char *name, size_t *expert);
 
 /* Returns true if the line's slot fills two fields, its own and the next one. */
@@ -325,8 +325,9 @@ bool fr_tensor_name_fills_two(const fr_tensor_name *name);
  * over several parts has one row for each part; all other vectors have rows of one value. */
 void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *layer, uint64_t *shape, uint32_t *dims);
 
-/* The result of a search for a published tensor: the line of a table that names it, and its layer. Layers are counted
- * through: first the trunk's `layers`, then the `mtp_layers` MTP layers, which have a table of their own. */
+/* The result of a search for a published tensor: the line of a table that names it, and its layer. Layers are numbered
+ * in one sequence: first the trunk's `layers`, then the `mtp_layers` MTP layers. MTP layers have a table of their
+ * own. */
 typedef struct fr_tensor_name_found {
     const fr_tensor_name *name, *table; /* the line, and the first line of its table */
     bool of_layer, of_expert;
@@ -336,8 +337,8 @@ typedef struct fr_tensor_name_found {
 bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published,
                           const fr_trunk_spec *spec, size_t mtp_layers, fr_tensor_name_found *found);
 
-/* For the line of a published tensor that fills two fields, gives the table's line for the GGUF tensor of one of these
- * fields: part 0 is the first field, part 1 the second. If there are several such lines, gives the line with the same
+/* A published tensor's line may fill two fields. Gives the table's line for the GGUF tensor of one of these fields:
+ * part 0 is the first field, part 1 the second. If there are several such lines, gives the line with the same
  * conditions as the published tensor's line. NULL: GGUF has no such tensor. */
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part);
 

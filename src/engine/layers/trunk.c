@@ -155,7 +155,7 @@ static fr_status map_states(fr_trunk *trunk) {
     return FR_OK;
 }
 
-/* Checks that the heads of a layer that borrows fit the cache that it reads. */
+/* Checks that the heads of a layer that borrows keys and values fit the cache that the layer reads. */
 static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;

@@ -9,13 +9,14 @@
 #include "src/engine/layers/tensor_names.h"
 
 /* Takes over the spec (spec->layer is freed at close), binds all tensors, and computes the rotary and KV tables.
- * head_order: [vocab] the order in which the head's rows are packed, which must outlive the trunk; NULL: unchanged. */
+ * head_order: [vocab] the order in which the head's rows are packed; NULL: unchanged. head_order must outlive the
+ * trunk. */
 fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_naming *naming, fr_weights *weights,
                         const int32_t *head_order);
 void fr_trunk_close(fr_trunk *trunk);
 
-/* Computes the rotary and KV tables of a trunk from its spec. Its tensors must be bound already. path: for error
- * lines. */
+/* Computes the rotary and KV tables of a trunk from its spec. The trunk's tensors must be bound already. path: for
+ * error lines. */
 fr_status fr_trunk_derive(fr_trunk *trunk, const char *path);
 
 /* Gives the shape of the keys and values of a layer that has this attention. */

@@ -116,7 +116,7 @@ static size_t index_in(const source *s, const movement *move, const fr_adapted_m
     return s->gguf ? inverse[index] : fr_row_published(&move->order, index);
 }
 
-/* Moves the rows of b, or the columns of a, from the order of the adapter's file to that of the model's. */
+/* Moves the rows of b, or the columns of a, from the order of the adapter's file to the model's order. */
 static fr_status reorder(const source *s, const fr_adapted_matrices *m, const pair *p, float *a, float *b) {
     const movement move = find_movement(s, m);
     if (!move.by_heads && move.order.order == FR_ROWS_ALIKE) return FR_OK;

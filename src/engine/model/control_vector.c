@@ -1,7 +1,7 @@
 /* Opens a control vector: see adapter.h.
  *
- * In: a GGUF file of architecture controlvector, as llama.cpp's cvector-generator and repeng write it: tensors
- * direction.N, which are added to the stream after layer N. Out: an adapter with directions. Source: llama.cpp,
+ * In: a GGUF file of architecture controlvector, as llama.cpp's cvector-generator and repeng write it. Its tensors
+ * direction.N are added to the stream after layer N. Out: an adapter with directions. Source: llama.cpp,
  * common/common.cpp (common_control_vector_load) and src/llama-adapter.cpp (llama_adapter_cvec). */
 #include <math.h>
 #include <stdio.h>

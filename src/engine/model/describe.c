@@ -1,7 +1,7 @@
 /* Describes a decoder in words, for inspect: see model.h. */
 #include "src/engine/model/model.h"
 
-/* Prints the feed-forward's widths: in layers without experts, and in layers where it is parallel to experts. */
+/* Prints the width of the feed-forward in layers without experts, and in layers where it is parallel to experts. */
 static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     size_t first = 0, last = 0;
     for (size_t i = 0; i < s->layers; i++) {

@@ -68,7 +68,7 @@ static fr_status set_vision(fr_model *model, const fr_trunk_spec *spec, fr_visio
                    path, rows, 1 + spec->deepstack);
 }
 
-/* Opens the vision tower of a GGUF text model, which is in a file of its own. */
+/* Opens the vision tower of a GGUF text model. The tower is in a file of its own. */
 static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     const char *token = model->family->picture;
     if (!token)

@@ -28,8 +28,8 @@ struct fr_model {
     fr_tokenizer *tokenizer;                   /* NULL: the model has none */
     fr_activation_stats_kind activation_stats; /* the products whose inputs are summed up for an importance matrix; set
                                                 * before weights are bound */
-    size_t mtp_layers;                         /* number of MTP layers in the model's own checkpoint; they can draft
-                                                * for it */
+    size_t mtp_layers;                         /* number of MTP layers in the model's own checkpoint, which can draft
+                                                * for the model */
     /* file of the vision tower; NULL: the tower is in the model's own checkpoint, or there is none */
     struct fr_mmproj *mmproj;
     struct fr_vision *vision; /* NULL: the model has no vision tower */
@@ -71,8 +71,8 @@ void fr_model_unload(fr_model *model);
 /* Prints the layers and widths in words, one line each. */
 void fr_trunk_describe(const fr_trunk_spec *spec, FILE *out);
 
-/* Takes activations for batches of up to max_rows rows from the arena. With a measuring arena (base/arena.h) it returns
- * NULL. */
+/* Takes activations for batches of up to max_rows rows from the arena. Returns NULL if the arena only counts bytes
+ * (base/arena.h). */
 void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Writes the scaled input embedding of a token, [hidden], which drafters read. */
@@ -112,7 +112,7 @@ fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
  * own, so no other session waits for its forwards. */
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone);
 
-/* Checks that the model's cache can have these types; FR_INPUT if it can't. */
+/* Checks that the model's cache can have these types. Fails with FR_INPUT if it can't. */
 fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types);
 
 /* Runs the batch, including the head, on the pool. */
@@ -123,8 +123,8 @@ void fr_head_run(fr_pool *pool, fr_forward *forward);
 
 /* picture_marks.c: fr_model_picture_mark gives the text that marks a picture's place in a prompt. NULL: the model sees
  * no pictures, or has no tokenizer. fr_model_spell_pictures replaces marks by the text that stands for pictures: their
- * image tokens, and the tokens around these that the model was trained with. It replaces the first `count` marks whose
- * bytes are all trusted. The inserted text is trusted too. */
+ * image tokens, and the tokens around these that the model was trained with. The first `count` marks whose bytes are
+ * all trusted are replaced. The inserted text is trusted too. */
 const char *fr_model_picture_mark(const fr_model *model);
 fr_status fr_model_spell_pictures(const fr_model *model, const fr_picture *const *pictures, size_t count,
                                   fr_marked_text *text);

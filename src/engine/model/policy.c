@@ -12,7 +12,7 @@ fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, f
     return FR_OK;
 }
 
-/* Returns true if the cache has latents: either all layers have them, or none. */
+/* Returns true if the cache has latents. Either all layers of the cache have latents, or none. */
 static bool has_latents(const fr_model *model) {
     return model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
 }

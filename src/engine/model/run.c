@@ -37,7 +37,7 @@ static void run_forward(void *context, const fr_team *team) {
     if (f->head_rows) run_head(f, team);
 }
 
-/* A summary of a forward, which ranks compare before they run it: its rows, in their order. */
+/* A summary of a forward's rows, in their order. Ranks compare their summaries before they run the forward. */
 typedef struct outline {
     uint64_t rows, keep, head_first, head_rows, best_alone, hash;
 } outline;

@@ -1,9 +1,9 @@
 /* Drafts in the background: the next round's drafts are made while the caller is busy with the last round's tokens.
  *
  * In: a session between two rounds. Out: drafts after its timeline, which the next round verifies. Drafting works on
- * the timeline and the cache's frontier as they were at the submission. A call that would change these first waits for
- * the drafts and drops them (fr_async_draft_cancel). So background drafting can cost time but never changes a token.
- * The functions are those of forerun.h, fr_draft_*. */
+ * the timeline and the cache's frontier as they were at the submission. A call that would change the timeline or the
+ * frontier first waits for the drafts and drops them (fr_async_draft_cancel). So background drafting can cost time but
+ * never changes a token. The functions do the work of fr_draft_* in forerun.h. */
 #ifndef FR_SRC_ENGINE_SESSION_ASYNC_DRAFT_H
 #define FR_SRC_ENGINE_SESSION_ASYNC_DRAFT_H
 
@@ -35,8 +35,9 @@ fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 /* Takes the submitted drafts for a round, at most `limit` of them. Afterwards no drafts are submitted. */
 fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_draft_depth_part *drafts);
 
-/* Drops the session's submitted drafts; fr_async_draft_close also ends the thread. Both first wait for all drafts that
- * the engine is making, those of other sessions too: all drafts take pages from the same pools. */
+/* fr_async_draft_cancel drops the session's submitted drafts. fr_async_draft_close does the same and ends the thread.
+ * Both functions first wait for all drafts that the engine is making, including those of other sessions, because all
+ * drafts take pages from the same pools. */
 void fr_async_draft_cancel(fr_session *session);
 void fr_async_draft_close(fr_session *session);
 

@@ -18,7 +18,7 @@ size_t fr_batch_cut(const fr_session *s, size_t rows) {
     return rows;
 }
 
-/* Returns the last position of the picture that contains this position, if the picture may not be cut; otherwise 0. */
+/* If a picture that may not be cut contains this position, returns the picture's last position; otherwise returns 0. */
 static int32_t find_block_last(const fr_session *s, size_t position) {
     for (const fr_input_embeddings *block = find_blocks(s); block->count; block++)
         if (position >= block->first && position - block->first < block->count)
@@ -67,7 +67,8 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
         .best_stride = e->head_rows};
 }
 
-/* Returns true for a slice of a prompt; false if the slice is a timeline's last id and the drafts after it. */
+/* Returns true if the slice is a part of a prompt. Otherwise the slice is a timeline's last id and the drafts after
+ * it. */
 static bool is_prompt(const fr_batch_slice *slice) {
     return slice->session->phase == FR_PHASE_PENDING;
 }
@@ -90,8 +91,7 @@ fr_status fr_batch_admit(const fr_batch_slice *slice) {
     return fr_kv_claim(&slice->session->cache.kv, near_rows(slice));
 }
 
-/* Takes pages for the rows that fr_batch_admit did not take pages for. If there are no pages for them, these rows are
- * left out. */
+/* Takes pages for the rows for which fr_batch_admit took none. If no pages are free, these rows are left out. */
 static void claim_far(fr_batch_slice *slice) {
     size_t near = near_rows(slice);
     if (near == slice->rows || fr_failure_keep(fr_kv_claim(&slice->session->cache.kv, slice->rows)).status == FR_OK)
@@ -101,7 +101,7 @@ static void claim_far(fr_batch_slice *slice) {
     slice->heads = is_prompt(slice) ? 0 : slice->rows;
 }
 
-/* Claims pages for prompts before those for drafts, so that no draft takes a page that a prompt needs. */
+/* Takes pages for prompts first and then for drafts, so that no draft takes a page that a prompt needs. */
 static void claim_pages(fr_batch_slice *slices, size_t count) {
     for (int drafts = 0; drafts < 2; drafts++)
         for (fr_batch_slice *slice = slices; slice < slices + count; slice++)

@@ -35,7 +35,7 @@ fr_status fr_batch_admit(const fr_batch_slice *slice);
  * each session's `logits` and `best` are those of its own rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_batch_slice *slices, size_t count);
 
-/* Gives the batch index of the slice's row `row`. For rows without logits, the values that draft methods read exist
+/* Gives the batch index of the slice's row `row`. If that row has no logits, the values that draft methods read exist
  * only if the session's method follows all rows (fr_draft.follows). */
 size_t fr_batch_slice_row(const fr_batch_slice *slice, size_t row);
 

@@ -1,10 +1,10 @@
-/* Learns how often drafts of a given probability are accepted. The probability is the one that the drafter gave.
+/* Learns how often drafts are accepted, by the probability that the drafter gave them.
  *
- * In: the probabilities of drafts that were verified, and how many of these were accepted. Out: for each depth and
- * each bin of probabilities, the share of drafts that were accepted if all before them were. If the bin of a depth has
- * few counts, its share is mixed with the share of the same bin over all depths. If the bin has few counts over all
- * depths too, the share is mixed with a guess from the probability alone. Old counts fade, because the text
- * changes. */
+ * In: the probabilities of drafts that were verified, and how many of these were accepted. Out: for each depth and each
+ * bin of probabilities, the share of drafts that were accepted, among drafts whose predecessors were all accepted. If a
+ * bin has few counts at one depth, its share is mixed with the share of the same bin over all depths. If the bin has
+ * few counts over all depths too, the share is mixed with a guess from the probability alone. Old counts fade, because
+ * the text changes. */
 #ifndef FR_SRC_ENGINE_SESSION_CALIBRATION_H
 #define FR_SRC_ENGINE_SESSION_CALIBRATION_H
 

@@ -207,7 +207,7 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     bool allows = true;
     for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows) {
         fr_status status = fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows);
-        /* FR_INPUT: finding the ids that may follow this draft takes too much work, so the drafts after it are left
+        /* FR_INPUT: it takes too much work to find the ids that may follow this draft, so the drafts after it are left
          * out. If the target itself reaches this position, the target's own row reports the failure */
         if (status == FR_INPUT) break;
         FR_TRY(status);

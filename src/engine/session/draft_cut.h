@@ -24,7 +24,7 @@
 #include "src/engine/session/draft_depth.h"
 
 /* Sets `left_out` of all parts, and `stands` of the parts whose methods give probabilities. At most `room` drafts are
- * verified. taken: rows that the round has already, besides one for each of the timelines. */
+ * verified. taken: number of rows that the round has already, not counting one row for each timeline. */
 void fr_draft_cut(const fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                   size_t taken);
 

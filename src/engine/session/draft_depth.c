@@ -5,8 +5,8 @@
 
 #include "base/sizes.h"
 
-/* Constants that were tuned in the simulations of tests/engine/session/test_draft_depth.c. The results hardly depend
- * on their values: half or double of FADE, PRIOR or ALLOWANCE changes the mean of all cases by less than 0.5%. */
+/* Constants that were tuned in the simulations of tests/engine/session/test_draft_depth.c. The results hardly depend on
+ * their values: if FADE, PRIOR or ALLOWANCE is halved or doubled, the mean of all cases changes by less than 0.5%. */
 #define FADE          (1.0 / 64)  /* a timeline's counts of drafts lose this share with each round */
 #define FADE_USUAL    (1.0 / 256) /* the counts of a usual rate of acceptance lose this share with each try */
 #define PRIOR         4.0         /* a guessed rate of acceptance counts as this many tries */
@@ -46,10 +46,11 @@
 
 #define UNKNOWN (-1.0) /* stands for a time that is not known */
 
-/* A timeline's next draft, given that all drafts before it are asked for. */
+/* The next draft that a timeline may get. All drafts before it have been given to the timeline already. */
 typedef struct candidate {
     size_t depth; /* number of drafts that are asked for before this draft */
-    /* stands: probability that the draft is accepted if all before it are; came: probability that it is proposed */
+    /* stands: probability that the draft is accepted if all drafts before it are accepted; came: probability that it is
+     * proposed */
     double stands, came;
     double made;      /* probability that the draft is made */
     double all_stood; /* probability that the draft and all before it are accepted */
@@ -379,8 +380,8 @@ static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const 
 typedef struct question {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
-    size_t count, room, taken; /* count: number of timelines; room: the most drafts in all; taken: rows that the round
-                                * has already, besides one for each timeline */
+    size_t count, room, taken; /* count: number of timelines; room: the most drafts in all; taken: number of rows that
+                                * the round has already, not counting one row for each timeline */
     bool hoped;
 } question;
 
@@ -476,7 +477,8 @@ size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[F
 
 /* ----------------------------------------------------------------------------------------------------------- choose */
 
-/* Describes a try: a number of drafts, other than the best known one, that is asked for only to measure it. */
+/* Describes a try: a number of drafts that is asked for only to measure it, although another number is the best known
+ * one. */
 typedef struct attempt {
     const size_t *whose; /* for each draft, the timeline that gets it; the array belongs to the outlook */
     size_t drafts;       /* number of drafts */
@@ -514,8 +516,8 @@ static size_t depth_of(const outlook *o, size_t timeline, size_t drafts) {
     return depth;
 }
 
-/* Gives the best choice plus one draft for another timeline. That is the timeline that has not drafted for the longest
- * time, among those that get no draft in the best choice. */
+/* Gives the best choice plus one draft for another timeline. Of the timelines that get no draft in the best choice, it
+ * is the one that has not drafted for the longest time. */
 static attempt attempt_other_timeline(const outlook *o) {
     attempt a = attempt_of(o, o->best);
     if (o->best == o->limit) return a;
@@ -556,8 +558,8 @@ static void give_out(const attempt *a, fr_draft_depth_part *parts, size_t timeli
     if (a->extra < timelines) parts[a->extra].asked++;
 }
 
-/* If the expected loss of an attempt is within what tries may lose, makes the attempt and returns true. rate: the
- * tokens a second of the best choice. */
+/* Makes the attempt and returns true if the attempt's expected loss is within what tries may lose. rate: the tokens a
+ * second of the best choice. */
 static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a, double rate) {
     double tokens, seconds;
     price(known, a, &tokens, &seconds);
@@ -656,8 +658,8 @@ static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t o
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
-/* Divides the batch's rows among the parts for looked-up drafts. First it reserves the rows of the drafts that the
- * parts were asked for; the other rows are divided evenly among the parts that can look up drafts. */
+/* Divides the batch's rows among the parts for looked-up drafts. Rows for the drafts that the parts were asked for are
+ * reserved first. The other rows are divided evenly among the parts that can look up drafts. */
 static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
     double risk = DEBT + known->draft_depth->finds_won;
@@ -688,7 +690,7 @@ static bool has_drafter(const fr_draft_depth_part *parts, size_t count, size_t d
     return has;
 }
 
-/* Returns true if a draft of this drafter was ever timed, in this run or in an earlier one. */
+/* Returns true if drafts of this drafter have been timed, in this run or in an earlier one. */
 static bool was_tried(const fr_draft_depth *draft_depth, size_t drafter) {
     const fr_draft_depth_drafter *by = &draft_depth->by[drafter];
     bool tried = false, trusts = trusts_earlier(draft_depth);
@@ -734,9 +736,8 @@ static size_t best_drafter(fr_draft_depth_part *parts, const question *q) {
     return best;
 }
 
-/* Tries another drafter than the one of the best choice, which gives `rate` tokens a second. The other drafter is
- * asked for the number of drafts that would be best with the hoped times. If it was never tried, it is asked for one
- * draft. */
+/* Tries a drafter other than that of the best choice. The best choice gives `rate` tokens a second. The other drafter
+ * is asked for the number of drafts that would be best with the hoped times, or for one draft if it was never tried. */
 static bool try_elsewhere(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, question q, double rate,
                           outlook *known, attempt *tried) {
     size_t best = parts[0].drafter, other = other_drafter(parts, q.count, best);
@@ -776,7 +777,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     bool elsewhere = draft_depth->trying && draft_depth->elsewhere;
     tell_worths(elsewhere ? &other : &known, draft_depth->trying, parts, q.count,
                 fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
-    /* A try's expected tokens were estimated for whole chains, so they are no measure if a chain may end early. */
+    /* A try's expected tokens were estimated for whole chains. So they are not used if a chain may end early. */
     for (size_t i = 0; i < q.count; i++)
         if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0;
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
@@ -817,8 +818,8 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
     for (size_t i = 0; i < count && second < FR_DRAFTERS_MAX; i++)
         most += parts[i].choices[second].limit > parts[i].limit ? parts[i].choices[second].limit - parts[i].limit : 0;
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
-    /* The first four rounds measure one draft, none, one draft, none. If there are two drafters, the third round asks
-     * the second one. These rounds are left out if an earlier run measured the same times. */
+    /* The first four rounds measure one draft, no draft, one draft, and no draft. If there are two drafters, the third
+     * round asks the second drafter. These rounds are left out if an earlier run measured the same times. */
     if (draft_depth->round < 4 && !knows_times(draft_depth, parts, count)) {
         if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second);
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
@@ -976,8 +977,8 @@ static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     draft_depth->earned.tries += seconds;
 }
 
-/* Adds up how many more tokens rounds with looked-up drafts gave than their time is worth. The probabilities of such
- * drafts are only estimates; this sum limits what a text can lose by them. */
+/* Adds up the tokens that rounds with looked-up drafts gave beyond what their time is worth. The probabilities of such
+ * drafts are only estimates. This sum limits what a text can lose by them. */
 static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines, size_t rows) {
     double seconds[FR_DRAFT_DEPTH_ROWS + 1];
     bool found = false;
@@ -987,7 +988,7 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     fr_draft_depth_lately(draft_depth, seconds);
     double won = tokens_of(parts, timelines) - draft_depth->rate * seconds[rows];
     draft_depth->finds_won = lesser(CREDIT, draft_depth->finds_won + won / (double)timelines);
-    /* A rate that rests on an earlier run's times may be wrong, so a loss beyond DEBT is not believed. */
+    /* A rate that is computed from an earlier run's times may be wrong, so no loss beyond DEBT is recorded. */
     if (draft_depth->verify[timelines].count == 0) draft_depth->finds_won = greater(-DEBT, draft_depth->finds_won);
 }
 

@@ -68,7 +68,8 @@
 #include "src/engine/session/calibration.h"
 
 enum {
-    FR_DRAFT_DEPTH_ROWS = 64, /* the most rows, of timelines and drafts together; with more, nothing is drafted */
+    FR_DRAFT_DEPTH_ROWS = 64, /* the most rows, of timelines and drafts together; if timelines have more rows, nothing
+                               * is drafted */
     FR_DRAFT_DEPTH_READINGS = 16,
 };
 
@@ -89,7 +90,7 @@ typedef struct fr_draft_depth_drafts {
     fr_draft_rate usual; /* rate of accepted first drafts, over a long time */
     uint64_t drafted;    /* the last round in which the timeline drafted */
     bool tells;          /* the method gave probabilities in the round `drafted` */
-    size_t behind;       /* if the method lags: ids that the timeline has got since the round `drafted` */
+    size_t behind;       /* if the method lags: number of ids that the timeline got since round `drafted` */
     size_t prompt;       /* number of those ids in `behind` that came with a prompt */
 } fr_draft_depth_drafts;
 
@@ -103,8 +104,8 @@ typedef struct fr_draft_depth_drafter {
                                                * timeline was asked alone */
     /* cost of all chains except the longest one, as a share of what they would cost alone */
     fr_draft_depth_timing share;
-    fr_draft_depth_timing follow; /* seconds for each token that a drafter had missed; the first few are not counted,
-                                   * because they cost no time */
+    fr_draft_depth_timing follow; /* seconds to run each token that a drafter had missed; the first few tokens are not
+                                   * counted, because they cost no time */
     double earlier[FR_STEP_MAX];  /* like `draft`, as an earlier run measured it (draft_times.h); 0: unknown */
     fr_draft_rate usual;          /* rate of accepted first drafts of all timelines, over a long time */
     fr_calibration calibration;   /* counts of every timeline's drafts */
@@ -120,10 +121,10 @@ typedef struct fr_draft_depth {
     uint64_t next_try;                           /* the first round in which another choice may be tried */
     uint64_t interval;                           /* rounds from a try to the next one */
     double allowance;                            /* seconds that tries may lose */
-    bool elsewhere;                              /* the last try was of another drafter than that of the best choice */
+    bool elsewhere;                              /* the last try asked another drafter than that of the best choice */
     uint64_t next_elsewhere, elsewhere_interval; /* like next_try and interval, for tries of another drafter */
-    bool trying;                                 /* the last choice was a try, not the best choice; then the next three
-                                                  * members hold: */
+    bool trying;                                 /* the last choice was a try, not the best choice; only then the next
+                                                  * three members are set: */
     double loss;                                 /* seconds that the try is expected to lose */
     double tokens;                               /* tokens that the try is expected to bring */
     double rate;                                 /* tokens a second of the best choice */
@@ -131,7 +132,7 @@ typedef struct fr_draft_depth {
                                                   * tries) */
     size_t earning;                              /* number of timelines that `earned` is for */
     double finds_won;                            /* tokens that looked-up drafts have won so far, divided by the number
-                                                  * of timelines; negative if they have lost some */
+                                                  * of timelines; below 0 if they have lost tokens */
     double followed;                             /* estimated seconds of the last round for ids that drafters had
                                                   * missed */
 } fr_draft_depth;
@@ -155,8 +156,8 @@ typedef struct fr_draft_depth_part {
     size_t asked, drafted, accepted; /* numbers of drafts: asked for (out), proposed, accepted */
     /* out: number of drafts that are expected to pay; `asked` is larger if a whole block costs no more */
     size_t planned;
-    size_t made;                /* number of drafts that the method made, including one that it then dropped; 0: it
-                                 * made as many as it was asked for */
+    size_t made;                /* number of drafts that the method made, including a draft that it then dropped; 0: as
+                                 * many as it was asked for */
     bool tells;                 /* the method gives probabilities, which are in `chances` */
     float chances[FR_STEP_MAX]; /* probabilities of the drafts, as the method gave them */
     float stands[FR_STEP_MAX];  /* probabilities corrected by how often such drafts were accepted (draft_cut.h) */
@@ -178,13 +179,13 @@ static inline size_t fr_draft_depth_verified(const fr_draft_depth_part *part) {
     return part->drafted - part->left_out;
 }
 
-/* fr_draft_depth_reset prepares an engine that has no measurements yet. fr_draft_depth_join prepares a timeline that
- * joins the engine. */
+/* fr_draft_depth_reset makes an engine's facts empty, before anything is measured. fr_draft_depth_join prepares a
+ * timeline that joins the engine. */
 void fr_draft_depth_reset(fr_draft_depth *draft_depth);
 void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timeline *timeline);
 
-/* fr_draft_depth_followed reports after a prompt that a drafter has run all ids of the timeline.
- * fr_draft_depth_fell_behind reports that the drafter still has to run `ids` of them. */
+/* Both functions report about a drafter after a prompt. fr_draft_depth_followed reports that the drafter has run all
+ * ids of the timeline. fr_draft_depth_fell_behind reports that it still has to run `ids` of them. */
 void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter);
 void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids);
 
@@ -198,17 +199,17 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
  * many take at most n times as long. count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
 void fr_draft_depth_inherit(const double *seconds, double *earlier, size_t count);
 
-/* Give the times that a later run can begin with; 0 for unknown ones. fr_draft_depth_verify_times gives T, the seconds
- * of a forward, by its number of rows. fr_draft_depth_draft_times gives D, a drafter's seconds of drafting, by its
- * number of drafts. Both return true if this run has measured some of the times. */
+/* Both functions give the times that a later run can begin with; an unknown time is 0. fr_draft_depth_verify_times
+ * gives T, the seconds of a forward, by its number of rows. fr_draft_depth_draft_times gives D, a drafter's seconds of
+ * drafting, by its number of drafts. Both return true if this run has measured some of the times. */
 bool fr_draft_depth_verify_times(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 bool fr_draft_depth_draft_times(const fr_draft_depth *draft_depth, size_t drafter, double seconds[FR_STEP_MAX]);
 
 /* Gives the tokens a second of the best choice, or the recent tokens a second if these are more. */
 double fr_draft_depth_rate(const fr_draft_depth *draft_depth);
 
-/* Fills in T, the seconds of a forward by rows, as measured lately. Returns the largest number of rows that was
- * measured; each row beyond it is assumed to cost half as much as a measured one. */
+/* Fills in T, the seconds of a forward by its number of rows, from recent measurements. Returns the largest number of
+ * rows that was measured. Each row beyond that number is assumed to cost half as much as a measured row. */
 size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 
 /* Reports the outcome of a round. If `verify_seconds` is 0, no time is learned, because the forward had other work

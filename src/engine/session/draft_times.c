@@ -22,8 +22,8 @@
 
 enum { TIMES = FR_DRAFT_DEPTH_ROWS + 1 };
 
-/* The contents of a file: a mark, the key that the file's name shows too, times in seconds (0: unknown), and a hash of
- * all that. */
+/* The contents of a file: a mark, the key that is also in the file's name, times in seconds (0: unknown), and a hash of
+ * all these. */
 typedef struct times_file {
     char mark[8];
     uint64_t key;
@@ -85,7 +85,8 @@ static bool name_file(const char *folder, uint64_t key, char path[PATH_MAX]) {
     return length > 0 && length < PATH_MAX;
 }
 
-/* Reads the file of a key into earlier[1 .. count]. Changes nothing if there is no such file or if it is damaged. */
+/* Reads the file with this key into earlier[1 .. count]. Changes nothing if there is no such file or if it is
+ * damaged. */
 static void read_times(const char *folder, uint64_t key, double *earlier, size_t count) {
     char path[PATH_MAX];
     times_file file;

@@ -15,7 +15,7 @@
 
 #include "src/engine/session/engine.h"
 
-/* Reads the times of the engine's model and drafters, as far as the folder has them. */
+/* Reads the times of the engine's model and drafters. Times that the folder does not have stay unknown. */
 void fr_draft_times_load(fr_engine *engine, const char *folder);
 
 /* Writes the times of the engine's model and of its drafters, if any of them were measured. Makes the folder and its

@@ -21,8 +21,8 @@ fr_draft_depth_part fr_drafting_part(fr_session *s, size_t limit) {
     return part;
 }
 
-/* Returns true if the depth controller chooses how many drafts the session gets in this round. Otherwise their number
- * is fixed, or they were submitted before the round. */
+/* Returns true if the depth controller chooses how many drafts the session gets in this round. If false, the number of
+ * drafts is fixed, or the drafts were submitted before the round. */
 static bool weighs(const fr_session *s) {
     return s->round.stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->drafting.async.state == FR_ASYNC_NONE;
 }
@@ -57,8 +57,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         fixed++;
     }
 
-    /* Asks the depth controller for the numbers of drafts. If a method only looks drafts up, its limit counts for
-     * looked-up drafts (most_found) alone, because it makes no other drafts. */
+    /* Asks the depth controller for the numbers of drafts. If a method only looks drafts up, its limit is used for
+     * looked-up drafts (most_found) alone, because the method makes no other drafts. */
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
         if (!weighs(s)) continue;
@@ -74,8 +74,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (weighs(rounds[i].session)) rounds[i].session->round.drafts = e->depth_parts[weighing++];
 
-    /* A session gets no drafts if the number of its drafts must be raised to FR_OPT_DRAFT_MIN and there are not enough
-     * rows for that many. */
+    /* The number of a session's drafts may have to be raised to FR_OPT_DRAFT_MIN. If there are not enough rows for that
+     * many drafts, the session gets none. */
     for (size_t i = 0; i < count; i++)
         if (rounds[i].session->round.stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
@@ -118,8 +118,8 @@ static void cut_forbidden(fr_session *s) {
     s->round.draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->round.drafts.drafted));
 }
 
-/* Leaves out drafts so that the verified rows bring the most tokens, in the sessions for which the depth controller
- * chooses the number of drafts. A session with fewer than FR_OPT_DRAFT_MIN drafts left gets none. */
+/* In the sessions for which the depth controller chooses the number of drafts, leaves out drafts so that the verified
+ * rows bring the most tokens. If fewer than FR_OPT_DRAFT_MIN drafts of a session are left, the session gets none. */
 static void cut_tails(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, taken = 0, weighing = 0;
     for (size_t i = 0; i < count; i++) {

@@ -13,8 +13,8 @@
  * failed. */
 void fr_drafting_run(fr_engine *engine, fr_round *rounds, size_t count);
 
-/* Reports the outcome of a round's drafts to the depth controller. seconds: the time that verifying took, or 0 if it
- * is unknown because the same forward ran prompts. */
+/* Reports the outcome of a round's drafts to the depth controller. seconds: the time that verifying took; 0 if this
+ * time is unknown because the same forward ran prompts. */
 void fr_drafting_report(fr_engine *engine, fr_round *rounds, size_t count, double seconds);
 
 /* Gives a session's part in a round, in which at most `limit` drafts may be made by any of its drafters. */

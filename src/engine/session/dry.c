@@ -47,8 +47,7 @@ static fr_status add_tail(fr_dry *d, int32_t id, const int32_t *ids, size_t leng
     return FR_OK;
 }
 
-/* A text that breaks sequences. ids[n]: the tokens of the text without its first n bytes; NULL until they are
- * needed. */
+/* A text that breaks sequences. ids[n]: the tokens of the text after its first n bytes; NULL until they are needed. */
 typedef struct breaker {
     const fr_tokenizer *tokenizer;
     const char *text;
@@ -57,8 +56,8 @@ typedef struct breaker {
     size_t counts[FR_BREAKER_SIZE_MAX];
 } breaker;
 
-/* Adds a tail for token `id`, whose bytes end with the first `taken` bytes of the breaker's text. The tail is the
- * tokens of the text's other bytes. */
+/* Adds a tail for token `id`, which ends with the first `taken` bytes of the breaker's text. The tail is the tokens of
+ * the text's other bytes. */
 static fr_status begins(fr_dry *d, breaker *b, int32_t id, size_t taken) {
     if (!b->ids[taken])
         FR_TRY(fr_tokenize(b->tokenizer, b->text + taken, b->length - taken, false, false, &b->ids[taken],

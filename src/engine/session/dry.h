@@ -16,8 +16,8 @@
 
 #define FR_DRY_TAIL_MAX 20 /* most tokens of a tail; longer tails are cut */
 
-/* The tail of a text that breaks sequences and has several tokens: the tokens after its first one. `next`: 1 + index
- * of another tail of the same first token; 0: there is none. */
+/* A text that breaks sequences may have several tokens. Its tail is the tokens after the first one. `next`: 1 + index
+ * of another tail that belongs to the same first token; 0: there is none. */
 typedef struct fr_dry_tail {
     uint32_t next, length;
     int32_t ids[FR_DRY_TAIL_MAX];
@@ -48,7 +48,7 @@ void fr_dry_set(fr_dry *dry, const fr_sampler_settings *settings);
 fr_status fr_dry_open(fr_dry *dry, const fr_options *options, const fr_tokenizer *tokenizer, size_t vocab);
 void fr_dry_close(fr_dry *dry);
 
-/* Takes DRY's memory from the arena, which may be a measuring one (base/arena.h). */
+/* Takes DRY's memory from the arena, which may only count bytes (base/arena.h). */
 void fr_dry_layout(fr_dry *dry, fr_arena *arena, size_t vocab);
 
 /* fr_dry_count fills in `repeats` before a draw. fr_dry_forget sets `repeats` back to 0 after the draw. */

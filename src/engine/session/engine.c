@@ -57,8 +57,8 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .workspace = NULL};
 }
 
-/* Reduces a KV layer to the heads that this rank stores: the heads that it computes, or all heads if the drafter reads
- * the layer. */
+/* Reduces a KV layer to the heads that this rank stores. These are the heads that the rank computes, or all heads if
+ * the drafter reads the layer. */
 static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
     for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
         const fr_drafter *drafter = fr_drafter_at(e->drafter, i);
@@ -67,8 +67,8 @@ static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
     fr_trunk_keep_heads(&e->model->trunk, e->model->ranks, kv, shape);
 }
 
-/* Gives the target's KV shapes, malloc'd: with the heads that this rank stores, and with windows as long as the
- * drafter looks back. */
+/* Gives the target's KV shapes, malloc'd. They have the heads that this rank stores, and windows as long as the drafter
+ * looks back. */
 static fr_kv_shape *kv_shapes(const fr_engine *e) {
     const fr_trunk *trunk = &e->model->trunk;
     fr_kv_shape *shapes = malloc(trunk->kv_count * sizeof *shapes);
@@ -80,7 +80,7 @@ static fr_kv_shape *kv_shapes(const fr_engine *e) {
     return shapes;
 }
 
-/* Takes all memory from the arena. choose_drafting must be called before, because it decides how much memory drafting
+/* Takes all memory from the arena. choose_drafting must be called first, because it decides how much memory drafting
  * needs. */
 static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     const fr_trunk *trunk = &e->model->trunk;
@@ -137,7 +137,8 @@ static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     return FR_OK;
 }
 
-/* Measures the engine's memory with an arena that only counts; then takes the memory and lays the engine out again. */
+/* Measures the engine's memory with an arena that only counts bytes. Then takes the memory and lays the engine out
+ * again. */
 static fr_status take_memory(fr_engine *e, bool measure_only) {
     fr_status status = FR_OK;
     fr_kv_shape *shapes = kv_shapes(e);
@@ -205,7 +206,7 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
     fr_status status = prepare(e, model, drafter, options, sessions, false);
     if (status == FR_OK) {
         fr_draft_depth_reset(&e->draft_depth);
-        /* Ranks use no stored times: they must decide alike, and each would read a folder of its own. */
+        /* Ranks use no stored times. Each rank would read a folder of its own, but all ranks must decide alike. */
         if (*options->draft_times && !model->ranks) e->draft_times = strdup(options->draft_times);
         if (e->draft_times) fr_draft_times_load(e, e->draft_times);
         e->plan = model->plan;

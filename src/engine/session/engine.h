@@ -38,7 +38,8 @@ struct fr_engine {
     const fr_drafter *drafters[FR_DRAFTERS_MAX];
     fr_kv_types kv_types;
 
-    fr_kv kv; /* the pages of all sessions' caches, and the layout of these caches; it holds no position itself */
+    fr_kv kv; /* the pages of all sessions' caches, and the layout of these caches; this cache itself has no
+               * positions */
     void *activations;
     void *draft_workspaces[FR_DRAFTERS_MAX]; /* memory of each drafter's method */
     fr_row *batch;                           /* [rows] the rows of the running forward */

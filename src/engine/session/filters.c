@@ -95,8 +95,8 @@ static float key_of(uint32_t rank) {
     return key;
 }
 
-/* Finds the rank at which the sum of weights, added from the largest key down, reaches the limit. The candidates are
- * the first `count` in s->scratch. The rank is found byte by byte, without sorting. *before gets the sum of the
+/* Adds up the weights from the largest key down, and finds the rank at which the sum reaches the limit. The candidates
+ * are the first `count` in s->scratch. The rank is found byte by byte, without sorting. *before gets the sum of the
  * weights before that rank. */
 static uint32_t rank_reaching(const fr_sampler *s, const float *keys, size_t count, double limit, double *before) {
     uint32_t prefix = 0;
@@ -156,8 +156,8 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     if (variance > 0) raise_limit(c, c->largest - s->set.top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
 }
 
-/* Gives the k-th largest logit. The top-k kernel, which is faster, writes ids to s->ids. If the candidates' own ids
- * are in s->ids, the kernel must not be used, and the logit is found by its rank. */
+/* Gives the k-th largest logit. The top-k kernel is faster, but writes ids to s->ids. If the candidates' own ids are
+ * there, the kernel must not be used, and the logit is found by its rank. */
 static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     double before;
     if (c->ids != s->ids) {
@@ -249,8 +249,8 @@ static void filter_xtc(fr_sampler *s, fr_choices *c) {
     find_largest(c);
 }
 
-/* Gives a temperature within the range. It grows with the entropy of the remaining candidates, as a share of the
- * largest entropy that so many candidates can have. */
+/* Gives a temperature within the range. The temperature grows with the entropy of the remaining candidates, divided by
+ * the largest entropy that so many candidates can have. */
 static double dynamic_temperature(fr_sampler *s, fr_choices *c) {
     double low = s->set.temperature > s->set.dynatemp_range ? s->set.temperature - s->set.dynatemp_range : 0;
     double high = s->set.temperature + s->set.dynatemp_range;

@@ -32,7 +32,7 @@ static int add_piece(const char *bytes, size_t size, void *context) {
     return 0;
 }
 
-/* Replaces numbers that are not finite, which jansson can't write, by words. Returns false if memory ran out. */
+/* Replaces numbers that are not finite by words, because jansson can't write them. Returns false if memory ran out. */
 static bool spell_numbers(json_t *value) {
     bool good = true;
     for (size_t i = 0; i < json_array_size(value); i++) {
@@ -106,7 +106,8 @@ fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
         hash_metadata(files->gguf, &hash);
     else
         FR_TRY(hash_config(files->config, &hash));
-    /* The tensors of a quantized folder are hashed as they are stored, because their scales change answers too. */
+    /* The tensors of a quantized folder are hashed as they are stored, because the scales in them change answers
+     * too. */
     const fr_tensors *stored = files->parts.count ? &files->parts : &files->tensors;
     for (size_t i = 0; i < stored->count; i++) FR_TRY(hash_tensor(files, &stored->items[i], &hash));
     for (size_t i = 0; i < files->tensors.count; i++) fr_weights_release(&model->weights, &files->tensors.items[i]);

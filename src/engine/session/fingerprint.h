@@ -1,5 +1,5 @@
-/* Computes a model's fingerprint. It is a number that differs if the model or its numerics differ, so a saved session
- * is restored only with its own model.
+/* Computes a model's fingerprint. Two fingerprints differ if the models or their numerics differ. So a saved session is
+ * restored only with its own model.
  *
  * In: an opened model. Out: a hash of these: the version of the numerics; the model's description (config.json, or
  * GGUF's metadata under its architecture's name); every tensor's name, type and shape; a sample of every tensor's

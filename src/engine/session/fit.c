@@ -38,8 +38,8 @@ static fr_status try(trial *t, size_t kv, bool *fits) {
     return FR_OK;
 }
 
-/* Finds the most pages with which everything fits, by halving an interval. There is no formula for the number: other
- * memory grows with the number of pages too, and only a complete layout shows by how much. */
+/* Finds the largest number of pages with which everything fits, by halving an interval. There is no formula for this
+ * number, because other memory grows with it too, and only a complete layout shows by how much. */
 static fr_status give_less(trial *t) {
     int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
     size_t most = asked ? (size_t)asked : t->bytes.target_kv + t->bytes.foreign_kv, least = t->bytes.least_kv;

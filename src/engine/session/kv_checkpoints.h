@@ -39,12 +39,12 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, c
 void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prompt_end);
 
 /* Makes a checkpoint and puts it after all others. The forward whose pages were claimed last (fr_kv_claim) will write
- * the checkpoint's recurrent states. If there are sliding layers, it will also write their positions, to pages that
- * the timeline and the checkpoint share. No checkpoint is made if there is no room for any. */
+ * the checkpoint's recurrent states. If there are sliding layers, the forward will also write their positions, to pages
+ * that the timeline and the checkpoint share. If there is no room for checkpoints, none is made. */
 void fr_kv_checkpoints_save(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, bool spare);
 
-/* Makes a checkpoint, puts it after all others, and gives it pages of its own, which the caller fills, for example
- * from a file. Returns NULL if there is no room for any, or if pages are lacking. */
+/* Makes a checkpoint, puts it after all others, and gives it pages of its own. The caller fills these pages, for
+ * example from a file. Returns NULL if there is no room for checkpoints, or if there are not enough free pages. */
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, size_t from);
 
 /* Copies another timeline's checkpoints. fork: has none yet; kv: a fork of the other timeline's cache. */

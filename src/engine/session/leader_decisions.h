@@ -1,6 +1,6 @@
-/* Shares what masks and grammars decide about a session's text with the other ranks. Only rank 0 has the caller's
- * masks and grammars, if its engine leads those of the other ranks (src/api/rank_leader.h). The other ranks' sessions
- * compute everything else themselves.
+/* Sends what masks and grammars decide about a session's text from rank 0 to the other ranks. If rank 0's engine leads
+ * those of the other ranks (src/api/rank_leader.h), only rank 0 has the caller's masks and grammars. The other ranks'
+ * sessions compute everything else themselves.
  *
  * In: on rank 0, its decision. Out: the same decision on all ranks, which make the same calls in the same order. If a
  * session's text has no mask or grammar, or no rank leads, each call gives back its arguments unchanged. */

@@ -7,7 +7,7 @@
 
 #define BLOCK ((size_t)1024)
 
-/* This is subtracted from the logits of tokens that a draw excludes, so that they rank below all others. */
+/* The logits of tokens that a draw excludes are lowered by this number, so that these tokens rank below all others. */
 #define BELOW 1e5f
 
 void fr_logprobs_layout(fr_logprobs *l, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,

@@ -1,5 +1,5 @@
-/* Gives log-probabilities of the tokens of a step: the log softmax of the target's logits as they are, or of the
- * distribution that each token was drawn from (FR_OPT_LOGPROBS_DRAWN).
+/* Gives log-probabilities of the tokens of a step. They are the log softmax of the target's logits as they are, or,
+ * with FR_OPT_LOGPROBS_DRAWN, of the distribution from which each token was drawn.
  *
  * In: rows of logits and the tokens that came after them. Out: each token's own log-probability, and those of the most
  * probable tokens in its place. */
@@ -27,8 +27,8 @@ typedef struct fr_logprobs {
     float *row;       /* [vocab] log-probabilities of one draw; NULL if `drawn` is not set */
 } fr_logprobs;
 
-/* Takes the memory for log-probabilities from the arena, which may be a measuring one (base/arena.h). best: the value
- * of FR_OPT_LOGPROBS; -1: no log-probabilities. */
+/* Takes the memory for log-probabilities from the arena, which may only count bytes (base/arena.h). best: the value of
+ * FR_OPT_LOGPROBS; -1: no log-probabilities. */
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 

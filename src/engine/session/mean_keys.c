@@ -16,8 +16,8 @@
 
 enum {
     IDS_MAX = 128, /* ids that are run */
-    LEARNED = 2,   /* version of the way in which means are learned; a saved cache fits only if version and text are the
-                    * same */
+    LEARNED = 2,   /* version of the way in which means are learned; a saved cache can be used only if its version and
+                    * text are the same */
     VALUES = 4, /* number of arrays of a head: the first key, the mean, the scales of keys and the scales of queries */
     SKIPPED = 4 /* number of first positions that are left out, because much attention goes to them and their keys are
                  * unlike all other keys */
@@ -37,13 +37,13 @@ static const fr_attention_spec *attention_of(const fr_engine *e, size_t kv) {
     return &trunk->spec.layer[fr_trunk_kv_owner(trunk, kv)].attention;
 }
 
-/* Gives the number of a head's values that are rotated by the head's position. */
+/* Gives the number of values of a head that the rotary positions rotate. */
 static size_t turning_dims(const fr_engine *e, const fr_attention_spec *attention) {
     return attention->no_rope ? 0 : e->model->trunk.spec.rope[attention->rope].dims;
 }
 
-/* Gives the first KV layer whose keys are rotated in the same way as those of layer `kv`. That layer has the tables of
- * cosines and sines, and layer `kv` uses them too. */
+/* Finds the first KV layer whose keys are rotated in the same way as those of layer `kv`. The tables of cosines and
+ * sines belong to the layer that is found, and layer `kv` uses them too. */
 static size_t table_holder(const fr_engine *e, size_t kv) {
     const fr_attention_spec *own = attention_of(e, kv);
     for (size_t i = 0; i < kv; i++) {
@@ -104,7 +104,7 @@ void fr_mean_keys_layout(fr_engine *e) {
 
 /* --------------------------------------------------------------------------------------------------------- the run */
 
-/* Gives the ids of the text, or, if the model has no tokenizer, ids from all over its vocabulary. */
+/* Gives the ids of the text. If the model has no tokenizer, gives ids from all over its vocabulary. */
 static size_t choose_ids(const fr_engine *e, int32_t ids[IDS_MAX]) {
     size_t most = fr_smaller(IDS_MAX, e->context), count = 0, vocab = e->model->trunk.spec.vocab;
     int32_t *spelled = NULL;
@@ -147,7 +147,7 @@ static fr_status run_ids(fr_engine *e, fr_kv *cache, const int32_t *ids, size_t 
     return FR_OK;
 }
 
-/* Turns a key at a position back to where it was before its rotation. */
+/* Rotates a key back by the rotation of its position. */
 static void turn_back(const fr_key_means *means, size_t position, const float *key, double *plain) {
     for (size_t i = 0; i < means->head_dim; i++) plain[i] = (double)key[i];
     for (size_t i = 0; i < means->dims / 2; i++) {
@@ -226,7 +226,7 @@ static void learn_head(const fr_key_means *means, const fr_kv_layer *cache, size
     learn_scales(means, squares, cache->query_squares + head * n);
 }
 
-/* Takes memory for the squares of the cache's queries from the arena, which may be a measuring one (base/arena.h). */
+/* Takes memory for the squares of the cache's queries from the arena, which may only count bytes (base/arena.h). */
 static void layout_squares(fr_kv *cache, fr_arena *arena, const fr_kv_shape *shapes) {
     for (size_t kv = 0; kv < cache->count; kv++) {
         double *squares = fr_arena_take(arena, shapes[kv].heads * shapes[kv].head_dim, sizeof *squares);

@@ -10,7 +10,7 @@
 
 #include "src/engine/session/engine.h"
 
-/* Takes memory for the means of the engine's cache from the engine's arena, which may be a measuring one
+/* Takes memory for the means of the engine's cache from the engine's arena, which may only count bytes
  * (base/arena.h). */
 void fr_mean_keys_layout(fr_engine *engine);
 

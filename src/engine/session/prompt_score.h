@@ -8,8 +8,8 @@
 
 #include "src/engine/session/batch.h"
 
-/* Puts ids on the session's timeline, from its beginning, and scores them as they run. No ids of an earlier prompt are
- * reused, because their rows would give no logits. */
+/* Puts ids on the session's timeline, from its beginning, and scores them as they run. Ids of an earlier prompt are not
+ * reused, because rows that do not run give no logits. */
 fr_status fr_prompt_score_put(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 
 /* Scores the id after each of the slice's rows. No id follows a prompt's last row, so nothing is scored there. The

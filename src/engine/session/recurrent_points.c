@@ -1,8 +1,8 @@
 /* Chooses the positions whose recurrent states are kept: see recurrent_points.h. */
 #include "src/engine/session/recurrent_points.h"
 
-/* EVERY, EVERY_AT_FIRST: distance between regular points, far from the beginning of the text and near it.
- * LEAST_MESSAGE: the end of a message is a point only from this position on. */
+/* EVERY: distance between regular points; EVERY_AT_FIRST: the same near the beginning of the text. LEAST_MESSAGE: the
+ * end of a message is a point only from this position on. */
 enum { EVERY = 256, EVERY_AT_FIRST = 32, LEAST_MESSAGE = 16 };
 
 /* The reasons to keep the states after a position, in order of importance. */

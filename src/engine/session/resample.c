@@ -1,7 +1,7 @@
 /* Changes how an open session draws: by other options, or through the caller's mask.
  *
- * In: options, or a mask function. Out: a new sampler, with memory of its own, in place of the old one. If a prompt's
- * next token has been chosen but not given yet, it is chosen again. A failure changes nothing. */
+ * In: options, or a mask function. Out: a new sampler, with memory of its own, in place of the old one. If the token
+ * after a prompt has been chosen but not given yet, that token is chosen again. A failure changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,7 +36,7 @@ static void commit_ids(fr_round *t, size_t count) {
     s->stats.value[FR_STAT_GENERATED_TOKENS] += (double)count;
 }
 
-/* Traces the ids that a round gave. rows: number of rows that were verified, 0 for the id that a prompt predicted. */
+/* Traces the ids that a round gave. rows: number of rows that were verified; 0 for an id that a prompt predicted. */
 static void trace_ids(const fr_round *t, size_t rows) {
     fr_session *s = t->session;
     const fr_trace_round traced = {.position = s->length - t->count,
@@ -82,10 +82,10 @@ static fr_status choose_stage(fr_round *t) {
     return FR_OK;
 }
 
-/* Chooses the session's rows of the forward: the last id and its drafts, or as much of its prompt as *prompt_rows
- * allows. A picture that may not be cut may have more rows than *prompt_rows. Such a picture is run if no earlier
- * prompt got rows in this round. A prompt gets no rows while another session in this round computes the pages that the
- * prompt begins with. */
+/* Chooses the session's rows of the forward. They are the last id and its drafts, or as much of its prompt as
+ * *prompt_rows allows. A picture that may not be cut may have more rows than *prompt_rows. Such a picture is run if no
+ * earlier prompt got rows in this round. If another session in this round computes the pages that the prompt begins
+ * with, the prompt gets no rows. */
 static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *slice) {
     fr_session *s = t->session;
     if (s->round.stage == FR_STAGE_VERIFY) {

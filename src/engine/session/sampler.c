@@ -132,7 +132,7 @@ void fr_sampler_layout(fr_sampler *s, fr_arena *arena, size_t depths) {
 
 /* -------------------------------------------------------------------------------------------------- penalties, bias */
 
-/* Counts the last tokens before the draw in `seen`, or resets their counts to 0. */
+/* If count is true, counts the last tokens before the draw in `seen`; otherwise resets their counts to 0. */
 static void count_past(fr_sampler *s, const fr_past *past, bool count) {
     size_t end = past->length + past->drafted, begin = end > s->last_n ? end - s->last_n : 0;
     for (size_t i = begin; i < end; i++) {
@@ -141,8 +141,8 @@ static void count_past(fr_sampler *s, const fr_past *past, bool count) {
     }
 }
 
-/* Applies penalties and bias to a logit as llama.cpp does. The repeat penalty lowers positive and negative logits
- * alike, and applies once, however often the token occurred. The clamp keeps logits finite. */
+/* Applies penalties and bias to a logit as llama.cpp does. The repeat penalty lowers positive and negative logits. It
+ * is applied once, however often the token occurred. The clamp keeps logits finite. */
 static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t id) {
     double x = logit;
     if (seen) {
@@ -184,7 +184,8 @@ static int64_t best_of(const fr_sampler *s, const fr_scores *scores) {
     return scores->best ? *scores->best : s->kernels->argmax(scores->logits, scores->count);
 }
 
-/* Gives the index of the largest logit, the first among equals; c->count if no logit is above -infinity. */
+/* Gives the index of the largest logit. If several logits are equal to it, gives the first of them. Gives c->count if
+ * no logit is above -infinity. */
 static size_t find_largest(const fr_sampler *s, const fr_choices *c, const fr_scores *scores) {
     int64_t at = c->logits == scores->logits ? best_of(s, scores) : s->kernels->argmax(c->logits, c->count);
     if (at >= 0) return (size_t)at;
@@ -238,7 +239,8 @@ static int32_t draw_gumbel(const fr_sampler *s, const fr_choices *c) {
     return chosen;
 }
 
-/* Draws at temperature 0: the lowest id among the candidates left, which all equal the largest logit. */
+/* Draws at temperature 0. All candidates that are left equal the largest logit, and the one with the lowest id is
+ * drawn. */
 static int32_t draw_greedy(const fr_choices *c) {
     int32_t chosen = -1;
     for (size_t i = 0; i < c->count; i++)
@@ -273,9 +275,9 @@ fr_distribution fr_sampler_distribution(fr_sampler *s, const fr_scores *scores, 
     return distribution_of(s, &c);
 }
 
-/* Draws the token with the largest logit if sampling is greedy, with no penalty or bias; -1 otherwise, or if the model
- * excludes this token. Nearly every greedy draw then needs no other pass over the logits: 0.03 ms instead of 0.45 ms
- * for 262144 ids (Zen 5). */
+/* Draws the token with the largest logit if sampling is greedy, with no penalty or bias. Returns -1 otherwise, or if
+ * the model excludes this token. Nearly every greedy draw then needs no other pass over the logits: 0.03 ms instead of
+ * 0.45 ms for 262144 ids (Zen 5). */
 static int32_t draw_largest(const fr_sampler *s, const fr_scores *scores) {
     if (s->selects || s->seen || s->dry.repeats || s->bias_count || scores->ids) return -1;
     int64_t at = best_of(s, scores);
@@ -353,8 +355,8 @@ static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, c
     return false;
 }
 
-/* Returns true if the draft of one row is accepted; *token is the row's token. model: the row's logits before any
- * mask. Mirostat's bound moves on with the row's token. */
+/* Returns true if the draft of one row is accepted. *token gets the row's token. model: the row's logits before any
+ * mask. Mirostat's bound is updated with the row's token. */
 static bool verify_row(fr_sampler *s, const fr_scores *row, const float *model, const fr_past *before,
                        const int32_t *draft, int32_t *token) {
     bool stands;
@@ -387,8 +389,8 @@ static fr_status apply_masks(fr_sampler *s, const fr_past *past, fr_scores *scor
     return fr_constraint_mask(&s->constraint, past, scores, s->masked, counts ? NULL : s->masked_ids);
 }
 
-/* Returns true if the drawn token is simply the largest logit and the grammar allows it. Then the mask need not be
- * applied. */
+/* Returns true if the drawn token is simply the largest logit and the grammar allows that token. In this case the mask
+ * need not be applied. */
 static bool largest_stays(fr_sampler *s, const fr_scores *row, const fr_past *past) {
     int32_t largest = s->mask ? -1 : draw_largest(s, row);
     bool allows = false;

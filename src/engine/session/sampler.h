@@ -104,11 +104,11 @@ fr_status fr_sampler_mask(fr_sampler *sampler, fr_mask_fn *mask, void *context);
 /* Sets the grammar that texts of at most `room` ids follow; NULL: none. If it fails with FR_MEMORY, nothing changes. */
 fr_status fr_sampler_constrain(fr_sampler *sampler, fr_grammar *grammar, const fr_model *model, size_t room);
 
-/* Takes the sampler's memory from the arena, which may be a measuring one (base/arena.h). depths: number of drafts
- * whose distributions can be stored. */
+/* Takes the sampler's memory from the arena, which may only count bytes (base/arena.h). depths: number of drafts whose
+ * distributions can be stored. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);
 
-/* Draws the target's token; -1 if no token is left, or a logit is not a number. */
+/* Draws the target's token. Returns -1 if no token is left, or if a logit is not a number. */
 int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 
 /* fr_sampler_draft draws the drafter's token at depth past->drafted. With rejection sampling it also stores the
@@ -120,8 +120,8 @@ void fr_sampler_forget(fr_sampler *sampler);
 /* Gives a draft method the functions that draw drafts as this sampler does, and that store their distributions. */
 fr_token_picker fr_sampler_token_picker(fr_sampler *sampler);
 
-/* Counts how many of the past->drafted drafts are accepted, by the target's logits, [drafted + 1, vocab]. Also gives
- * the token after the accepted drafts (-1 as in fr_sampler_draw). */
+/* Uses the target's logits, [drafted + 1, vocab], to count how many of the past->drafted drafts are accepted. Also
+ * gives the token after the accepted drafts (-1 as in fr_sampler_draw). */
 size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const int64_t *best, const fr_past *past,
                          int32_t *token);
 

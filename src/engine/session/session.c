@@ -39,7 +39,7 @@ static void layout(fr_session *s) {
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), e->rows);
 }
 
-/* Lays the session out without memory: arena.used is the memory that it takes. */
+/* Lays the session out with an arena that only counts bytes. arena.used is then the memory that the session takes. */
 static fr_status measure(fr_session *s) {
     layout(s);
     if (!s->arena.overflow) return FR_OK;

@@ -23,8 +23,8 @@ typedef struct fr_session_bytes {
 fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                              size_t sessions, fr_session_bytes *bytes);
 
-/* Makes the session fit FR_OPT_MEMORY together with the weights, by giving the options fewer pages of keys and values
- * if necessary; FR_MEMORY if no number of pages fits. */
+/* Makes the session and the weights together fit FR_OPT_MEMORY. If necessary, the options get fewer pages of keys and
+ * values. Fails with FR_MEMORY if no number of pages fits. */
 fr_status fr_session_fit(const fr_model *model, const fr_drafter *drafter, size_t sessions, fr_options *options);
 
 /* fr_session_create opens a session in an engine. fr_session_create_alone opens a session with an engine of its

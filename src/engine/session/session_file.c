@@ -70,8 +70,8 @@ typedef struct fr_sink {
     int error;   /* error number of the first write that failed */
     size_t held; /* bytes that still have to be hashed and written */
     uint8_t bytes[1 << 16];
-    /* NULL: heads of other ranks are written as zeros. Otherwise the ranks send each other the heads that they store,
-     * and all heads are written. */
+    /* NULL: heads of other ranks are written as zeros. If not NULL, the ranks send each other the heads that they
+     * store, and all heads are written. */
     fr_ranks *ranks;
     const fr_model *model;
     uint8_t told[1 << 14]; /* bytes that a rank sends to all other ranks, or gets from another rank */
@@ -91,7 +91,7 @@ static void append(fr_sink *sink, const void *bytes, size_t size) {
     sink->length += size;
 }
 
-/* Writes bytes to the file or to memory. size: at most that of sink->bytes. */
+/* Writes bytes to the file or to memory. size is at most sizeof sink->bytes. */
 static void hand_on(fr_sink *sink, const void *bytes, size_t size) {
     if (sink->error) return;
     if (!sink->file)
@@ -168,8 +168,8 @@ static bool slides(const fr_kv_layer *layer) {
     return layer->kind == FR_KV_SLIDING;
 }
 
-/* Writes recurrent states in the layout of a checkpoint's page: for each layer its states, then the inputs before the
- * position. */
+/* Writes recurrent states in the layout of a checkpoint's page. For each layer, its states come first, then its inputs
+ * before the position. */
 static void put_states(fr_sink *sink, const fr_recurrent *r) {
     static const uint8_t zeros[64];
     size_t left = r->pages->bytes;
@@ -356,7 +356,7 @@ static size_t states_bytes(const fr_kv *kv) {
     return kv->recurrent.count ? kv->recurrent.pages->bytes : 0;
 }
 
-/* Counts the bytes of a checkpoint: positions of the sliding layers, and states. */
+/* Counts the bytes of a checkpoint. It has positions of the sliding layers, and recurrent states. */
 static size_t checkpoint_bytes(const fr_kv *kv, uint64_t from, uint64_t end) {
     size_t bytes = states_bytes(kv);
     for (size_t i = 0; i < kv->count; i++)
@@ -498,8 +498,9 @@ static void recount(fr_session *s, fr_kv_kind kind, int change) {
         fr_kv_pages_recount(&kv->pages[kind], s->cache.checkpoints.at[i].pages, kv->blocks, change);
 }
 
-/* Checks that there will be enough pages once the session has given up its own pages: for positions [from, end) of
- * sliding layers and [0, end) of all other layers. The only session of an engine always has enough pages. */
+/* Checks that there will be enough pages after the session has given up its own pages. The restored session needs pages
+ * for positions [from, end) of sliding layers and [0, end) of all other layers. The only session of an engine always
+ * has enough pages. */
 static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
     const fr_kv *kv = &s->cache.kv;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {

@@ -93,8 +93,8 @@ void fr_session_retreat(fr_session *s) {
 /* The fewest tokens that are worth reusing. Running fewer tokens takes less time than taking over their pages. */
 enum { LEAST_REUSED = 16 };
 
-/* Makes other sessions offer their last, incomplete blocks, which are not shared yet. A session is asked if its ids,
- * up to and including the first id of that block, are the same as this session's. */
+/* Makes other sessions offer their last, incomplete blocks, which are not shared yet. Another session is asked if its
+ * ids are the same as this session's, up to and including the first id of that block. */
 static void ask_others(const fr_session *s) {
     for (size_t i = 0; i < s->engine->capacity; i++) {
         fr_session *other = s->engine->sessions[i];
@@ -183,8 +183,8 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
                    position);
 }
 
-/* Returns true if only the ids with the largest logits are needed. After a prompt, all logits of its last row are
- * needed, because the caller may ask for them. */
+/* Returns true if, of each row, only the id with the largest logit is needed. After a prompt, all logits of its last
+ * row are needed, because the caller may ask for them. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampling.sampler.on || s->sampling.sampler.mask || s->sampling.sampler.constraint.grammar;
     return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->sampling.logprobs.on && !s->trace.line;
@@ -196,8 +196,8 @@ static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *t
         *stood = fr_sampler_verify(&s->sampling.sampler, s->result.logits, s->result.best, &past, token);
         bool failed = s->sampling.sampler.mask_status != FR_OK;
         if (failed && *stood == 0) return s->sampling.sampler.mask_status;
-        /* the last accepted draft becomes the token. So the failing row is the first one of the next round and fails
-         * alone, as it would without drafts */
+        /* The last accepted draft becomes the token. So the failing row is the first row of the next round and fails
+         * alone, as it would without drafts. */
         if (failed) *token = past.drafts[--*stood];
     } else {
         *stood = fr_accept_greedy(s->result.best, past.drafts, drafted);

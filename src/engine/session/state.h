@@ -59,13 +59,14 @@ typedef struct fr_session_cache {
     fr_kv kv;
     fr_kv_checkpoints checkpoints;
     fr_kv_path path;       /* the timeline's path in the tree of shared prefixes, in an engine of several sessions */
-    fr_kv_digest *digests; /* [blocks] digest of the adapters, and of the pictures in each 64 positions */
+    fr_kv_digest *digests; /* [blocks] a digest for each 64 positions: of the adapters, and of the pictures in these
+                            * positions */
     fr_kv_digest plain;    /* digest of a block without pictures, which is the digest of the adapters; all 0 without
                             * adapters */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
     bool restored;         /* the pages came from a file, so they are not shared */
-    /* the ids before this position have been run by some session before, so recurrent states are worth storing here;
-     * 0: none */
+    /* The ids before this position have been run before, by some session. So other texts may begin with them too, and
+     * recurrent states are worth storing here; 0: there is no such position. */
     size_t branch;
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
     size_t awaited_count;
@@ -83,7 +84,7 @@ typedef struct fr_session_drafting {
     fr_draft_depth_timeline depth; /* if `adapts`: the controller's counts of this session's drafts */
     fr_async_draft async;
     size_t seen; /* number of leading ids that have not changed since the draft method saw them */
-    /* [FR_STEP_MAX, hidden_width] and [FR_STEP_MAX, aux_width] the target's rows that methods read, as in fr_engine */
+    /* [FR_STEP_MAX, hidden_width] and [FR_STEP_MAX, aux_width]: the target's rows that methods read, as in fr_engine */
     float *hidden, *aux_hidden;
     size_t hidden_row;
 } fr_session_drafting;
@@ -110,7 +111,8 @@ typedef struct fr_session_result {
 /* Sampling, and the ends of a text; resample.c changes these settings. */
 typedef struct fr_session_sampling {
     fr_sampler sampler;
-    fr_arena arena; /* memory of a sampler that was set after opening; empty: its memory is in the session's arena */
+    fr_arena arena; /* memory of a sampler that was set after the session was opened; if empty, the sampler's memory is
+                     * in the session's arena */
     fr_token_picker picker; /* the sampler, as draft methods see it */
     fr_logprobs logprobs;
     int64_t logprobs_best; /* the value of FR_OPT_LOGPROBS */
@@ -131,7 +133,7 @@ typedef struct fr_session_caller {
 typedef struct fr_session_saving {
     void *attached; /* the caller's own bytes; NULL: none */
     size_t attached_size;
-    void *swapped_out; /* the saved session, while its pages are given to other sessions; NULL: it has its pages */
+    void *swapped_out; /* the saved session, while other sessions use its pages; NULL: the session has its pages */
     size_t swapped_out_size;
 } fr_session_saving;
 
@@ -173,7 +175,7 @@ struct fr_session {
     fr_stats stats;
 };
 
-/* Checks that the phase agrees with the length and the frontier. A failure is a fault of the library. */
+/* Checks that the phase agrees with the length and the frontier. If it does not, the library has a bug. */
 fr_status fr_session_check_state(const fr_session *session);
 
 /* Returns true if other sessions may share the session's pages and those of its draft method, because ids and digests
@@ -198,12 +200,12 @@ void fr_session_retreat(fr_session *session);
  * sessions whose texts begin with the same ids first offer their last, incomplete block (fr_session_offer). */
 void fr_session_reuse(fr_session *session, bool asks);
 
-/* Fills in the caches of the drafters that follow the target's rows; NULL for a drafter that does not follow them or
- * has no cache. Returns the set of the drafters filled in, in which bit i stands for drafter i. */
+/* Fills in the caches of the drafters that follow the target's rows. A drafter that does not follow them, or has no
+ * cache, gets NULL. Returns the set of the drafters whose caches were filled in; bit i stands for drafter i. */
 unsigned fr_session_draft_kv(const fr_session *session, fr_kv *drafters[FR_DRAFTERS_MAX]);
 
-/* Resets the digests of the blocks from `first` on to those of blocks without pictures, which depend on the adapters
- * alone. */
+/* Resets the digests of the blocks from `first` on to the digest of a block without pictures, which depends on the
+ * adapters alone. */
 void fr_session_plain_digests(fr_session *session, size_t first);
 
 /* Empties the timeline and all that belongs to it. */
@@ -212,11 +214,11 @@ void fr_session_clear(fr_session *session);
 /* Begins a text: stop strings, the sampler's memory and a grammar start at the next token. */
 void fr_session_begin_text(fr_session *session);
 
-/* Assigns consecutive rotary positions, as text has them, to the positions from `first` on, beginning with
- * `rope_position`. */
+/* Assigns consecutive rotary positions, as text has them. Position `first` of the timeline gets `rope_position`, and
+ * each later position gets the next number. */
 void fr_session_set_rope_positions(fr_session *session, size_t first, size_t rope_position);
 
-/* Returns true if the caller aborts or has cancelled; a cancellation counts once. */
+/* Returns true if the caller aborts or has cancelled. A cancellation takes effect only once. */
 bool fr_session_wants_abort(fr_session *session);
 
 /* Fails with FR_ABORTED if the caller asks to stop, and with FR_LOST if a model file has changed. */
@@ -246,9 +248,9 @@ fr_status fr_session_see(fr_session *session, size_t row);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);
 
-/* fr_session_keep_rows keeps what methods read of the `count` rows before the frontier, at most FR_STEP_MAX rows. The
- * first of these rows is `row` of the batch. fr_session_keep_rows_of copies the values that another session has
- * kept. */
+/* fr_session_keep_rows copies those values of the `count` rows before the frontier that methods read. count is at most
+ * FR_STEP_MAX. The first of these rows is row `row` of the batch. fr_session_keep_rows_of copies the values that
+ * another session has kept. */
 void fr_session_keep_rows(fr_session *session, size_t row, size_t count);
 void fr_session_keep_rows_of(fr_session *session, const fr_session *other);
 

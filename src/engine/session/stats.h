@@ -1,7 +1,7 @@
 /* Counts what a session does.
  *
- * In: rounds as they happen. Out: the figures of fr_stat. No call allocates memory: the accepted lengths have room for
- * one round for each position of the context. */
+ * In: rounds as they happen. Out: the figures of fr_stat. No call allocates memory, because the accepted lengths
+ * already have room for as many rounds as the context has positions. */
 #ifndef FR_SRC_ENGINE_SESSION_STATS_H
 #define FR_SRC_ENGINE_SESSION_STATS_H
 
@@ -16,9 +16,9 @@ typedef struct fr_stats {
 
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);
 
-/* Counts a forward that verified `drafted` drafts, of which `accepted` were accepted, and that gave `count` ids.
- * asked: drafts were asked for, even if none were made. Accepted drafts after an end of sequence do not count, because
- * the text ends before them. */
+/* Counts a forward that verified `drafted` drafts, of which `accepted` were accepted, and that gave `count` ids. asked:
+ * true if drafts were asked for, even if none were made. Accepted drafts after an end of sequence are not counted,
+ * because the text ends before them. */
 void fr_stats_round(fr_stats *stats, bool asked, size_t drafted, size_t accepted, size_t count);
 
 /* Adds the seconds since *clock to a total, and moves *clock to now. */

@@ -1,8 +1,8 @@
 /* Ends a session's steps when its text comes to a stop string.
  *
- * In: the strings, ids as they are committed. Out: the id at which a string is complete, and how much of the text
- * comes before the string. The text is that of all ids since the last prompt, in whatever rounds they came, so drafts
- * change nothing. */
+ * In: the strings, ids as they are committed. Out: the id at which a string is complete, and how much of the text comes
+ * before the string. The text consists of all ids since the last prompt. It does not matter in which rounds these ids
+ * came, so drafts change nothing. */
 #ifndef FR_SRC_ENGINE_SESSION_STOPS_H
 #define FR_SRC_ENGINE_SESSION_STOPS_H
 

@@ -17,8 +17,8 @@ typedef struct piece {
 } piece;
 
 /* The texts, and how far they have been run. Text t is run in session t % group->count. The texts [done, begun) are
- * under way; they are so few that each has a session of its own. Only the last text of a forward may get fewer rows
- * than it has left. */
+ * being run; there are at most group->count of them, so each has a session of its own. Only the last text of a forward
+ * may get fewer rows than it has left. */
 typedef struct run {
     const fr_text_group *group;
     const fr_group_text *texts;

@@ -42,8 +42,8 @@ static bool pictures_under_way(const fr_session *s) {
 }
 
 /* Adds a run of a picture's rows to the digests of the blocks in which they lie. row: index within the picture of the
- * run's first row. Each run is hashed together with the digest so far, so it makes no difference in how many calls the
- * pictures came. A block's rotary positions follow from the pictures and ids before it, so they are not hashed. */
+ * run's first row. Each run is hashed together with the digest so far, so it does not matter in how many calls the
+ * pictures came. Rotary positions are not hashed, because they follow from the pictures and ids before the block. */
 static void digest(fr_session *s, const fr_input_embeddings *rows, size_t row, const fr_picture_digest *picture) {
     for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
         fr_kv_digest *block = &s->cache.digests[p / FR_KV_PAGE];
@@ -99,7 +99,7 @@ void fr_timeline_forget_pictures(fr_session *s) {
     fr_shown_free(&s->shown);
 }
 
-/* Counts the ids that were run or that a step gave. These are all ids, if no part of a prompt is still to be run. */
+/* Counts the ids that were run or that a step gave. If no part of a prompt still has to be run, these are all ids. */
 static size_t count_ran(const fr_session *s) {
     return s->phase == FR_PHASE_PENDING ? s->ran : s->length;
 }
@@ -178,7 +178,7 @@ size_t fr_timeline_drafts(const fr_session *s) {
     return s->length <= most ? most - s->length : s->context;
 }
 
-/* Fails if an image token must be run again whose row is no longer stored. */
+/* Fails if an image token must be run again but the token's row is no longer stored. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->cache.kv.length; i < s->length; i++)
         if (s->ids[i] == s->model->image_token &&
@@ -199,8 +199,8 @@ fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
     return (fr_batch_slice){.session = s, .rows = next, .heads = next == left};
 }
 
-/* Passes the slice's rows before row `end` to the draft method, and keeps the last of them. The frontier must be right
- * after that row. */
+/* Passes the slice's rows before row `end` to the draft method, and keeps the last of these rows. The frontier must be
+ * right after that last row. */
 static fr_status see(const fr_batch_slice *slice, size_t end) {
     fr_session *s = slice->session;
     size_t row = fr_batch_slice_row(slice, end - 1);
@@ -342,8 +342,8 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     return FR_OK;
 }
 
-/* Counts how many of the first `kept` ids may stay. Different pictures have the same ids, so equal ids do not suffice
- * for image tokens. A picture that ends at `kept`, or is cut there, does not stay, because half a picture can't be run
+/* Counts how many of the first `kept` ids may stay. Different pictures have the same ids, so equal ids are not enough
+ * for image tokens. If a picture ends at `kept` or is cut there, it does not stay, because half a picture can't be run
  * again. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;

@@ -24,15 +24,15 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *session);
 /* Checks ids and copies them to the end of the timeline, where they are pending. A failure changes nothing. */
 fr_status fr_timeline_extend(fr_session *session, const int32_t *ids, size_t count);
 
-/* Runs the pending ids, as a prompt. After an abort, another call goes on where this one stopped. */
+/* Runs the pending ids, as a prompt. After an abort, another call continues where the aborted call stopped. */
 fr_status fr_timeline_run(fr_session *session);
 
 /* Recovers from a forward that ran and failed afterwards. If the forward moved recurrent states past the frontier, the
  * frontier goes back to a position whose states are known. The ids after that position wait to be run again. */
 void fr_timeline_recover(fr_session *session);
 
-/* Makes the last id pending again, so that the token after it is chosen by the settings that hold then. Does nothing
- * if ids are pending already. Fails with FR_INPUT if the last id belongs to an image. */
+/* Makes the last id pending again, so that the token after it is chosen by the settings at that time. Does nothing if
+ * ids are pending already. Fails with FR_INPUT if the last id belongs to an image. */
 fr_status fr_timeline_again(fr_session *session);
 
 /* Frees the rows of a prompt's pictures once they have been run. */

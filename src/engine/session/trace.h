@@ -1,8 +1,8 @@
 /* Writes a session's rounds as lines of JSON, for later analysis.
  *
- * In: the session's work as it is done, and its running totals of seconds. Out: complete lines, handed to a function
- * of the caller's; forerun.h describes them. Lines are written into one buffer, sized when the session is opened, so
- * tracing allocates nothing. If no function is set, a call costs one comparison. */
+ * In: the session's work as it is done, and its running totals of seconds. Out: complete lines, which are passed to the
+ * caller's function; forerun.h describes the lines. They are written into one buffer, which is allocated when the
+ * session is opened, so tracing allocates nothing. If no function is set, a call costs one comparison. */
 #ifndef FR_SRC_ENGINE_SESSION_TRACE_H
 #define FR_SRC_ENGINE_SESSION_TRACE_H
 
@@ -19,8 +19,8 @@ typedef struct fr_trace {
     double margin;
 } fr_trace;
 
-/* Reserves room for the longest line of a session that uses these paths (drafter NULL: none) and whose prompt forwards
- * have up to `rows` rows. */
+/* Reserves room for the longest line of a session that uses these paths (drafter NULL: none). The session's prompt
+ * forwards have up to `rows` rows. */
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows);
 
 /* Names the model, drafter and settings of a trace. */
@@ -52,7 +52,7 @@ typedef struct fr_trace_round {
     size_t accepted; /* number of ids that were drafts; they come first */
     const int32_t *ids;
     size_t count;
-    /* [count, vocab] the logits by which the ids were chosen; NULL if rows is 0, see fr_trace_predict */
+    /* [count, vocab] the logits by which the ids were chosen; NULL if rows is 0 (see fr_trace_predict) */
     const float *logits;
     size_t vocab;
 } fr_trace_round;

@@ -41,13 +41,13 @@ static double weight_at(fr_resample filter, double x) {
     return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * a : 0.0;
 }
 
-/* Gives the distance in pixels from which on the weights of a filter are 0, if the picture does not shrink. */
+/* Gives the distance in pixels at which the weights of a filter become 0, if the picture does not shrink. */
 static double reach_of(fr_resample filter) {
     return filter == FR_RESAMPLE_LANCZOS ? 3.0 : filter == FR_RESAMPLE_BILINEAR ? 1.0 : 2.0;
 }
 
-/* Computes new pixel i's weights: real numbers, scaled so that their sum is 1, then rounded to integers. real: room
- * for the real numbers. */
+/* Computes new pixel i's weights. They are computed as real numbers, scaled so that their sum is 1, and rounded to
+ * integers. real: room for the real numbers. */
 static void weigh(taps *t, fr_resample filter, size_t i, size_t from, double scale, double *real) {
     double stretch = scale < 1.0 ? 1.0 : scale, reach = reach_of(filter) * stretch, sum = 0.0;
     double centre = ((double)i + 0.5) * scale;

@@ -1,9 +1,10 @@
 /* Multi-axis rotary positions: the positions of a prompt's tokens on the axes time, height and width.
  *
  * In: ids and the pictures' grids. Out: three positions for each token. A text token has the same number on all axes.
- * The tokens of a picture all have one time, n, the number that the next text token would have; their height and width
- * are n plus their row and column. The text after the picture goes on after the longer of its sides. Wang et al. 2024,
- * arXiv:2409.12191. A picture in several runs of tokens has positions as if each run were a picture of its own. */
+ * Let n be the number that a text token in place of a picture would have. All tokens of the picture have the time n;
+ * their height and width are n plus their row and column. The text after the picture continues at n plus the longer of
+ * the picture's two sides. Wang et al. 2024, arXiv:2409.12191. A picture in several runs of tokens has positions as if
+ * each run were a picture of its own. */
 #ifndef FR_SRC_ENGINE_VISION_MROPE_H
 #define FR_SRC_ENGINE_VISION_MROPE_H
 

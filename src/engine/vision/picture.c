@@ -74,7 +74,7 @@ static fr_status copy_rows(fr_vision_rows *to, const fr_vision_rows *from) {
     return status;
 }
 
-/* Copies the rows of a picture, if they are kept from an earlier prompt. If they aren't, *found is false. */
+/* Copies the rows of a picture if they are kept from an earlier prompt. If they are not, *found is set to false. */
 static fr_status find_rows(fr_kept_pictures *kept, const fr_picture *picture, fr_vision_rows *rows, bool *found) {
     kept->looked++;
     for (size_t i = 0; i < FR_PICTURES_KEPT; i++) {

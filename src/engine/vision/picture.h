@@ -34,7 +34,7 @@ typedef struct fr_shown {
     fr_image_grid *grids;       /* [count] the grid of each picture */
     fr_picture_digest *digests; /* [count] the digest of each picture */
     size_t count;
-    /* one for each run of a picture's tokens, and a last one without rows; fr_pictures_assign fills them */
+    /* one entry for each run of a picture's tokens, and a last entry without rows; fr_pictures_assign fills them */
     fr_input_embeddings *embeddings;
 } fr_shown;
 
@@ -56,7 +56,7 @@ typedef struct fr_kept_pictures {
 } fr_kept_pictures;
 void fr_kept_pictures_free(fr_kept_pictures *kept);
 
-/* Runs pictures through the tower, except for pictures whose rows are kept. All of them become the pictures of
+/* Runs pictures through the tower, except for pictures whose rows are kept. All pictures given become the pictures of
  * `shown`, in place of its earlier pictures. *ran: the number of pictures that were run. `ask` is called between the
  * slices of the tower. */
 fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
@@ -64,12 +64,13 @@ fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, s
 void fr_shown_free(fr_shown *shown);
 
 /* fr_shown_pack packs the rows into bytes (malloc'd), which are sent to another rank. On that rank, fr_shown_unpack
- * makes them the rows of `shown`, in place of its earlier rows. hidden: floats of a row (fr_spec_picture_width). */
+ * unpacks them into `shown`, in place of its earlier rows. hidden: number of floats in a row
+ * (fr_spec_picture_width). */
 fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
 fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
 
-/* Makes room for `count` pictures, which replace those that `shown` had before. When their grids are set,
- * fr_shown_open_runs makes room for their runs. */
+/* fr_shown_open makes room for `count` pictures, in place of those that `shown` had before. The caller then sets their
+ * grids, and fr_shown_open_runs makes room for their runs. */
 fr_status fr_shown_open(fr_shown *shown, size_t count);
 fr_status fr_shown_open_runs(fr_shown *shown);
 

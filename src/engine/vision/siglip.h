@@ -32,7 +32,7 @@ fr_status fr_siglip_read(const fr_tower_source *source, const fr_siglip_sizes *u
 /* Allocates vision->own, and binds the embedding of patches, the positions and the last norm. */
 fr_status fr_siglip_bind(const fr_tower_binder *binder, fr_vision *vision, fr_siglip **own);
 
-/* Adds to x the position with number `index` of the table; `spare` has room for [hidden]. */
+/* Adds entry `index` of the table of positions to x. `spare` has room for [hidden]. */
 void fr_siglip_add_position(const fr_vision *vision, size_t index, float *spare, float *x);
 
 /* Gives the square root of a number, rounded down. */

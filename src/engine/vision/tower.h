@@ -1,8 +1,9 @@
 /* A kind of vision tower: the rules by which the towers of model families differ.
  *
  * In: a checkpoint's configuration and tensors. Out: for each kind an fr_tower, in a file of its own (tower_NAME.c),
- * listed in towers.c. All kinds share the layers (vision_block.c), whose parts are optional; a kind says how large a
- * picture becomes, how its patches are embedded, and how the last layer becomes rows for the text model. */
+ * listed in towers.c. All kinds share the layers (vision_block.c), whose parts are optional; a kind decides to which
+ * size a picture is resized, how its patches are embedded, and how rows for the text model are computed from the last
+ * layer's output. */
 #ifndef FR_SRC_ENGINE_VISION_TOWER_H
 #define FR_SRC_ENGINE_VISION_TOWER_H
 
@@ -11,7 +12,8 @@
 #include "formats/json.h"
 #include "src/engine/vision/vision_parts.h"
 
-/* The files that a kind's configuration is read from; the members for the other kind of file are NULL. */
+/* The files from which a kind's configuration is read. Either the JSON members or `gguf` are set; the others are
+ * NULL. */
 typedef struct fr_tower_source {
     const fr_weights *weights;
     const json_t *root, *vision; /* config.json and its vision_config */
@@ -67,12 +69,13 @@ struct fr_tower {
      * into tiles. */
     fr_status (*tile)(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
 
-    /* Takes limits on a picture's pixels, 0 for none. NULL: the limits are simply the configuration's min_pixels and
-     * max_pixels. FR_INPUT: the tower can't have such limits. */
+    /* Takes limits on a picture's pixels; a limit of 0 is none. Fails with FR_INPUT if the tower can't have such
+     * limits. NULL: the limits are stored as min_pixels and max_pixels of the configuration. */
     fr_status (*limit)(fr_vision_config *config, int64_t least, int64_t most);
 
-    /* In a prompt, a picture is written as `before`, its image tokens, and `after`; NULL: nothing is written there.
-     * Chat templates have `mark` in place of all this; if `mark` is NULL, they have one image token there. */
+    /* In a prompt, a picture is written as `before`, its image tokens, and `after`; if `before` or `after` is NULL,
+     * nothing is written there. Chat templates write `mark` in place of all this. If `mark` is NULL, they write one
+     * image token. */
     const char *mark, *before, *after;
 
     /* Writes what is between `before` and `after` for a picture of this size. Besides image tokens this may be other
@@ -83,8 +86,8 @@ struct fr_tower {
     /* Changes a patch's values before they are embedded; NULL: nothing changes. */
     void (*prepare_patch)(const fr_vision *vision, float *values);
 
-    /* Sets the order of the tokens, and which tokens each one sees in layers with windows. NULL: tokens are ordered
-     * row by row, and there are no windows. */
+    /* Sets the order of the tokens. In layers with windows, also sets which tokens each token sees. NULL: tokens are
+     * ordered row by row, and there are no windows. */
     void (*order)(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
 
     /* Finishes the embedding x of the patch in this row and column, for example by adding its learned position.
@@ -96,8 +99,8 @@ struct fr_tower {
      * whole team calls this function. It has barriers of its own. */
     void (*merge)(const fr_team *team, const fr_vision_activations *a, size_t first, size_t count);
 
-    /* The token that ends each row of a picture, and whose embedding llama.cpp reads from the tower's file; NULL: there
-     * is none. */
+    /* The token that ends each row of a picture; NULL: there is none. llama.cpp reads its embedding from the tower's
+     * file. */
     const char *row_end;
 
     /* Writes the keys of GGUF that only this kind has (fr_vision_put writes the keys that all kinds have). Fails with
@@ -108,8 +111,8 @@ struct fr_tower {
     void (*after_layer)(const fr_team *team, const fr_vision_activations *a, size_t layer);
 };
 
-/* Finds the kind of a folder by its architecture, and that of a GGUF file by its projector; NULL: the kind is not
- * supported. */
+/* Finds the kind of a tower: in a folder by its architecture, and in a GGUF file by its projector. NULL: the kind is
+ * not supported. */
 const fr_tower *fr_tower_of(const fr_checkpoint *files);
 
 /* Fails with a line that lists the supported projectors. */
@@ -133,8 +136,8 @@ fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int6
 fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *config);
 
 /* Writes the side of a picture, and the name of the projector. Every file has the side, although not every kind of
- * tower reads it. The projector's key is ".projector_type", or another one if the file may also have a tower for
- * sound. */
+ * tower reads it. key: the key of the projector, which is ".projector_type", or another one if the file may also have a
+ * tower for sound. */
 void fr_tower_put(const fr_vision_config *config, size_t image_size, const char *key, fr_gguf_writer *writer);
 
 /* Writes the limits on a picture's pixels. */
@@ -176,7 +179,7 @@ extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISIO
 /* ------------------------------------------------------------------------------------------- tensors: vision_bind.c */
 
 /* Puts a folder's tensor PREFIX + FOLDER on the list of tensors, with its name and layout in GGUF. The functions below
- * do this for all tensors that they bind. For a GGUF file nothing is listed. */
+ * do this for all tensors that they bind. If the tower is read from GGUF, nothing is listed. */
 fr_status fr_tower_list(const fr_tower_binder *binder, const char *folder, const char *gguf, fr_vision_layout layout);
 
 /* Gives a binder for tensors of a folder that have another prefix than the tower's. The prefix is the first of
@@ -194,8 +197,8 @@ fr_status fr_tower_bind_vector(const fr_tower_binder *binder, const char *folder
 fr_status fr_tower_bind_product(const fr_tower_binder *binder, const char *folder, const char *gguf, size_t features,
                                 size_t cols, fr_matrix *product, const float **bias);
 
-/* Binds the embedding of patches, which is a convolution. In folders one tensor is for all frames; in GGUF there is
- * one tensor for each frame. */
+/* Binds the embedding of patches, which is a convolution. A folder has one tensor for all frames; GGUF has one tensor
+ * for each frame. */
 fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folder, fr_vision *vision);
 
 /* ------------------------------------------------------------------------------------------------ sizes of pictures */
@@ -205,8 +208,8 @@ fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folde
 fr_status fr_tower_check_ratio(size_t width, size_t height, double ratio);
 
 /* Rounds a picture's size to whole tokens. Each pixel counts `frames` times. If the limits don't allow the picture's
- * number of pixels, both sides are scaled by the same factor, and rounded down or up. Roundings are done in the same
- * order as by Qwen's and GLM's processors, in doubles. */
+ * number of pixels, both sides are scaled by the same factor, and rounded down or up. Like Qwen's and GLM's processors,
+ * it computes in doubles and rounds in the same order. */
 void fr_tower_grid_by_area(const fr_vision_config *config, double frames, double width, double height,
                            fr_image_grid *grid);
 

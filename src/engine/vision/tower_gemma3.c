@@ -73,8 +73,9 @@ static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
 
 /* ------------------------------------------------------------------------------------------------------------ crops */
 
-/* Chooses crops along the longer side: as many as the ratio of the sides says, but none narrower than the smallest
- * crop. The last crop is what is left, and may be narrower. Numbers are rounded as the published processor does it. */
+/* Chooses crops along the longer side. Their number follows from the ratio of the sides, but no crop is narrower than
+ * the smallest allowed one. Only the last crop, which is the rest of the picture, may be narrower. Numbers are rounded
+ * as the published processor does it. */
 static fr_status tile(const fr_vision_config *c, size_t width, size_t height, fr_vision_tiling *tiling) {
     const fr_vision_cuts *cuts = &c->cuts;
     bool tall = height > width;

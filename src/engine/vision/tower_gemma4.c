@@ -169,8 +169,8 @@ static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
 }
 
 /* Chooses the largest size that keeps the picture's ratio, has no more patches than the budget allows, and has whole
- * tokens on both sides. If one side would have no token, it gets one, and the other side gets as many as the ratio
- * requires. The order of the roundings is that of the published processor, which computes in doubles. */
+ * tokens on both sides. If one side would have no token, it gets one token, and the other side gets as many as the
+ * ratio requires. Like the published processor, it computes in doubles and rounds in the same order. */
 static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t height, fr_image_grid *grid) {
     double unit = (double)(c->patch * c->merge), w = (double)width, h = (double)height;
     double factor = sqrt((double)c->max_pixels / (h * w)), most = floor((double)c->max_pixels / (unit * unit));

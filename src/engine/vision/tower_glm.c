@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-/* The default limits on a picture's pixels, each counted once for each frame. */
+/* The default limits on a picture's pixels. Each pixel counts once for each frame. */
 #define MIN_PIXELS (112 * 112)
 #define PIXELS_MAX (28 * 28 * 15000)
 

@@ -1,10 +1,10 @@
 /* The vision tower of Idefics 3 and SmolVLM: SigLIP, whose patches are joined into tokens.
  *
- * Source: the published checkpoints and transformers 5.24, models idefics3 and smolvlm; for GGUF llama.cpp's
- * converter, projector "idefics3". A picture is resized so that its longer side has one length, and then to whole
- * square tiles. The tower sees these row by row, and at the end the whole picture as one more tile. In the prompt,
- * each tile has its row and column before it. After the last LayerNorm, a square of patches is joined into one row and
- * multiplied, which gives a token's row. */
+ * Source: the published checkpoints and transformers 5.24, models idefics3 and smolvlm; for GGUF llama.cpp's converter,
+ * projector "idefics3". A picture is resized so that its longer side has a fixed length, and then so that it consists
+ * of whole square tiles. The tower sees the tiles row by row, and at the end the whole picture as one more tile. In the
+ * prompt, each tile has its row and column before it. After the last LayerNorm, a square of patches is joined into one
+ * row and multiplied, which gives a token's row. */
 #include <math.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static fr_status read_folder(const fr_tower_source *s, fr_vision_config *c) {
     return fr_tower_pixels(s, fr_siglip_half, fr_siglip_half, c);
 }
 
-/* Reads GGUF. Older files have no length of the longer side; pictures are then cut in their own size. */
+/* Reads GGUF. Older files do not have the length of the longer side. Pictures are then cut in their own size. */
 static fr_status read_gguf(const fr_tower_source *s, size_t side, fr_vision_config *c) {
     FR_TRY(fr_gguf_size(s->gguf, ".vision.projector.scale_factor", 1, 64, GGUF_JOINED, &c->merge));
     FR_TRY(fr_gguf_size(s->gguf, ".vision.preproc_image_size", 1, 1 << 16, 0, &c->cuts.longest_width));

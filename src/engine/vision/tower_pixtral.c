@@ -31,7 +31,7 @@ typedef struct ends {
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-/* Reads the base of the rotary positions, which newer files have in an object. */
+/* Reads the base of the rotary positions. Newer files have it in a nested object. */
 static fr_status read_rope(const json_t *v, double *theta) {
     json_t *rope;
     const char *type;
@@ -163,8 +163,8 @@ static double between_one_and(double most, double tokens) {
     return tokens < 1.0 ? 1.0 : tokens > most ? floor(most) : tokens;
 }
 
-/* Shrinks a picture with a side that is too long, and enlarges its sides to whole tokens. The order of the roundings is
- * that of the published processor, which computes in doubles. */
+/* Shrinks a picture with a side that is too long, and enlarges its sides to whole tokens. Like the published processor,
+ * it computes in doubles and rounds in the same order. */
 static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t height, fr_image_grid *grid) {
     double unit = (double)(c->patch * c->merge), w = (double)width, h = (double)height;
     double tall = h / (double)c->cuts.longest_height, wide = w / (double)c->cuts.longest_width;

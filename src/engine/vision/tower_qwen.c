@@ -4,9 +4,9 @@
  * llama.cpp's converter, projectors "qwen2.5vl_merger" and "qwen3vl_merger". The older tower has RMS norms, a gated
  * feed-forward, and layers in which a patch sees only its window of tokens. The newer tower has LayerNorms, a
  * feed-forward without a gate, and a table of learned positions. In both towers, the normed rows of merge x merge
- * patches are joined end to end, and two products with a GELU between them make a token's row of them. Qwen3-VL makes
- * such rows of some earlier layers too (deepstack), which are added to the outputs of the first layers of the text
- * model. */
+ * patches are joined end to end. Two products with a GELU between them turn the joined row into a token's row. Qwen3-VL
+ * computes such rows from some earlier layers too (deepstack). They are added to the outputs of the first layers of the
+ * text model. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,7 +320,7 @@ static void gather_tokens(const fr_team *team, const fr_vision_activations *a, c
 }
 
 /* Runs the merger over tokens [first, first + count). The results are columns [part * out, (part + 1) * out) of the
- * tokens' output rows. Output rows are in the order of the picture, which may be another one than the tower's order of
+ * tokens' output rows. Output rows are in the order of the picture, which may differ from the tower's order of
  * tokens. */
 static void merge_into(const fr_team *team, const fr_vision_activations *a, const merger *m, size_t part, size_t first,
                        size_t count) {

@@ -10,14 +10,15 @@ static const fr_tower *const towers[] = {&fr_tower_glm,      &fr_tower_qwen25, &
 
 enum { TOWERS = sizeof towers / sizeof *towers };
 
-/* Reads the name of a GGUF file's projector. A file with an audio tower too has one key for each tower. */
+/* Reads the name of a GGUF file's projector. A file that also has an audio tower has one key for each of the two
+ * towers. */
 static fr_status read_projector(const fr_gguf *gguf, fr_text *type) {
     FR_TRY(fr_gguf_text(gguf, ".projector_type", type));
     return type->length ? FR_OK : fr_gguf_text(gguf, ".vision.projector_type", type);
 }
 
-/* Gives a folder's architecture. If config.json names none, gives its model_type, or that of its text model; "" if it
- * has none of these. */
+/* Gives a folder's architecture. If config.json names none, gives its model_type. If there is none either, gives the
+ * text model's model_type, or "". */
 static const char *read_architecture(const fr_checkpoint *files) {
     const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
     if (!name || !*name) name = json_string_value(json_object_get(files->config, "model_type"));

@@ -152,8 +152,8 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
                         fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width));
 }
 
-/* Writes a chunk's patches as rows, and computes the angles that rotate their heads: one half of them from the patch's
- * row, the other half from its column. */
+/* Writes a chunk's patches as rows. Also computes the angles by which their heads are rotated: half of them from the
+ * patch's row, the other half from its column. */
 static void read_patches(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t quarter = c->hidden / c->heads / 4, begin, end;
@@ -237,7 +237,7 @@ static void run_slice(void *context, const fr_team *team) {
         merge_chunk(team, s->a, (s->index - before_merger) * FR_VISION_CHUNK);
 }
 
-/* Runs the view whose activations are in `a`. before: another view of the same picture was run before. */
+/* Runs the view whose activations are in `a`. before: true if another view of the same picture was run before. */
 static fr_status run_tower(const fr_vision_activations *a, fr_pool *pool, bool before, const fr_vision_ask *ask) {
     for (slice s = {.a = a}; s.index < count_slices(a); s.index++) {
         if (ask && (before || s.index)) FR_TRY(ask->goes_on(ask->context));

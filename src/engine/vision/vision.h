@@ -1,9 +1,9 @@
 /* A vision tower turns a picture into the rows that stand for its image tokens in a prompt.
  *
- * In: a checkpoint's tensors of a tower, vision_config of its config.json and the limits of its picture processor, or
- * llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: a row for every token of the picture,
- * as wide as the text model. No row depends on the number of threads or the instruction set. The kinds of towers are
- * in tower.h. */
+ * In: a tower, and a picture as formats/image.h gives it. The tower comes from a checkpoint's tensors, vision_config of
+ * its config.json and the settings of its picture processor, or from llama.cpp's mmproj file (mmproj.h). Out: a row for
+ * every token of the picture, as wide as the text model. No row depends on the number of threads or the instruction
+ * set. The kinds of towers are in tower.h. */
 #ifndef FR_SRC_ENGINE_VISION_VISION_H
 #define FR_SRC_ENGINE_VISION_VISION_H
 
@@ -30,8 +30,8 @@ void fr_vision_close(fr_vision *vision);
  * of the tower. */
 fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
 
-/* Gives the token that ends each row of a picture in a prompt, if llama.cpp reads its embedding from the tower's file;
- * NULL: there is none. */
+/* Gives the token that ends each row of a picture in a prompt; NULL: there is none. llama.cpp reads the token's
+ * embedding from the tower's file. */
 const char *fr_vision_row_end(const fr_vision *vision);
 
 /* Applies the options' limits of a picture's pixels or tokens, in place of the limits that the model's makers have set.
@@ -85,8 +85,8 @@ typedef struct fr_vision_rows {
     fr_arena memory; /* contains `rows` */
 } fr_vision_rows;
 
-/* A function that is called between the slices of a tower's run. (A slice is a part of a layer.) If it fails, the run
- * ends with its error. It may use the pool for other work, such as forwards of other sessions. */
+/* A function that is called between the slices of a tower's run. (A slice is a part of a layer.) If the function fails,
+ * the run ends with that error. The function may use the pool for other work, such as forwards of other sessions. */
 typedef struct fr_vision_ask {
     fr_status (*goes_on)(void *context);
     void *context;

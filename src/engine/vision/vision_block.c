@@ -1,7 +1,7 @@
 /* Runs a layer of a vision tower with a team of threads.
  *
- * In: activations whose stream x holds the layer's input. Out: x holds its output. Every patch attends to every patch,
- * in layers with windows only to the patches of its window:
+ * In: activations whose stream x holds the layer's input. Out: x holds its output. Every patch attends to every patch;
+ * in layers with windows, it attends only to the patches of its window:
  *
  *     chunks of rows   wide = norm1(x); qkv = qkv(wide)
  *     heads            q: norm, rotate; k: norm, rotate; v: norm; towers may lack any of these
@@ -103,7 +103,7 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
     fr_team_sync(team);
 }
 
-/* Adds `narrow`, after the norm if there is one, to the stream's rows from `first` on. */
+/* Adds `narrow` to the stream's rows from `first` on. If there is a norm, it is applied to `narrow` first. */
 static void join(const fr_team *team, const fr_vision_activations *a, const fr_vision_norm *norm, size_t first,
                  size_t rows) {
     size_t hidden = a->vision->config.hidden, begin, end;
@@ -162,8 +162,8 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
     fr_team_sync(team);
 }
 
-/* Copies the head's keys and values into rows that follow each other. The product has often written them whole pages
- * apart, so that the L1 cache holds only a few of them. */
+/* Copies the head's keys and values into rows that follow each other. The product often writes these rows whole pages
+ * apart; the L1 cache can hold only a few such rows. */
 static void gather_head(const fr_team *team, const fr_vision_activations *a, size_t head) {
     size_t hidden = a->vision->config.hidden, n = hidden / a->vision->config.heads, begin, end;
     fr_part_rows(team, a->patches, &begin, &end);

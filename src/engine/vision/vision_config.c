@@ -28,8 +28,8 @@ static fr_status check(const fr_vision_config *c, const char *where) {
                    where, c->hidden, c->heads);
 }
 
-/* Makes the table of values: for each channel and each byte, the byte rescaled and normalised, rounded as the
- * published processor does it. */
+/* Makes the table of values. For each channel and each byte it has the byte's value after rescaling and normalisation,
+ * rounded as the published processor does it. */
 static void normalize_bytes(fr_vision_config *c, double factor, const double *mean, const double *deviation) {
     c->rescale = factor;
     memcpy(c->mean, mean, sizeof c->mean);
@@ -49,7 +49,7 @@ fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int6
     return FR_OK;
 }
 
-/* Reads three numbers, or uses the defaults; low is the lowest value allowed. */
+/* Reads three numbers, or uses the defaults. low: the smallest value that is allowed. */
 static fr_status read_three(const fr_tower_source *s, const char *key, double low, const double *defaults,
                             double *values) {
     const json_t *array = json_object_get(s->processor, key);
@@ -150,8 +150,8 @@ static fr_status read_file(const fr_checkpoint *files, const char *name, json_t 
     return status;
 }
 
-/* Opens image_processor of processor_config.json, which newer checkpoints have, or else preprocessor_config.json, if
- * either exists. */
+/* Opens the picture processor's settings, if there are any: image_processor of processor_config.json, which newer
+ * checkpoints have, otherwise preprocessor_config.json. */
 static fr_status open_processor(const fr_checkpoint *files, processor *p) {
     FR_TRY(read_file(files, FR_TOWER_PROCESSORS, &p->newer));
     FR_TRY(fr_json_object(p->newer, NESTED, FR_TOWER_PROCESSORS, &p->root));

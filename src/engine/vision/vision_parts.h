@@ -17,7 +17,8 @@
 /* The number of times that a patch is repeated in its row if the tower comes from GGUF. */
 #define FR_VISION_GGUF_FRAMES 2
 
-/* Rows that are multiplied together: enough that each weight serves many, few enough for the caches. */
+/* Number of rows that are multiplied together. It is so large that each loaded weight is used many times, and so small
+ * that the rows fit in the caches. */
 #define FR_VISION_CHUNK 256
 
 #define FR_VISION_LAYERS_MAX    1024
@@ -32,11 +33,11 @@ typedef enum fr_vision_activation { FR_VISION_SILU, FR_VISION_GELU_TANH, FR_VISI
 typedef struct fr_vision_cuts {
     bool on;                              /* pictures may be cut into tiles */
     bool resize;                          /* pictures are resized before they are cut */
-    bool stretch;                         /* pictures are resized to one width and height; if false, so that the longer
-                                           * side has a given length */
-    size_t longest_width, longest_height; /* if `stretch`, the given width and height; otherwise the given length of
-                                           * the longer side, in both members. For towers that only limit sizes: the
-                                           * longest sides that are allowed */
+    bool stretch;                         /* if true, pictures are resized to a given width and height; if false, so
+                                           * that the longer side has a given length */
+    size_t longest_width, longest_height; /* if `stretch`, the given width and height; otherwise both are the given
+                                           * length of the longer side. In towers that only limit sizes, they are the
+                                           * largest sides that are allowed. */
     size_t least, most;                   /* least: side of the smallest tile; most: largest number of tiles */
     double ratio; /* pictures are cut only if the longer side is at least this many times the shorter one */
 } fr_vision_cuts;
@@ -48,14 +49,15 @@ typedef enum fr_vision_layout {
     FR_VISION_THIRDS,       /* rows of queries, keys and values become three tensors */
     FR_VISION_PAIRED,       /* rows that are rotated together become neighbours in each head */
     FR_VISION_FRAMES,       /* the frames of a convolution become a tensor each */
-    FR_VISION_CHANNEL_LAST, /* each row is a patch, ordered by row, column and channel; in GGUF by channel first */
+    FR_VISION_CHANNEL_LAST, /* each row has the values of a patch, ordered by row, column and channel; in GGUF the
+                             * channel comes first */
     FR_VISION_ALTERNATING   /* the rows of two tables alternate; in GGUF the tables follow each other */
 } fr_vision_layout;
 
 /* A tensor of a tower by both of its names. */
 typedef struct fr_vision_tensor {
     char folder[192];
-    char gguf[64]; /* the name in GGUF; for FR_VISION_THIRDS '?' stands for q, k and v in it */
+    char gguf[64]; /* the name in GGUF; for FR_VISION_THIRDS, a '?' in the name stands for q, k or v */
     fr_vision_layout layout;
 } fr_vision_tensor;
 
@@ -68,11 +70,12 @@ typedef struct fr_vision_config {
     size_t out, out_ffn; /* out: width of the embeddings; out_ffn: width inside the merger */
     size_t merged;       /* floats of the merger's input that are kept for each token; 0: none */
     bool bias;           /* the layers' products have biases */
-    /* a merger's own settings: biases of its products, its activation, the eps of its norm */
+    /* settings of the merger alone: biases of its products, its activation, the eps of its norm */
     bool merger_bias;
     fr_vision_activation merger_activation;
     float merger_eps;
-    bool layer_norm;                 /* norms are LayerNorms, with biases; if false, RMS norms without */
+    bool layer_norm;                 /* norms are LayerNorms, with biases; if false, they are RMS norms, without
+                                      * biases */
     fr_vision_activation activation; /* activation of the layers' feed-forward */
     float eps;
     double theta;                   /* base of the rotary positions; 0: there are none */
@@ -101,11 +104,12 @@ typedef struct fr_vision_config {
                            * second half */
     bool rope_alternates; /* all values of a head are rotated as one; the even frequencies are for rows, the odd ones
                            * for columns */
-    size_t pooling;       /* if the processor's patches are smaller than the tower's: number of them in a side of a
-                           * tower's patch; otherwise 0 */
+    size_t pooling;       /* if the processor's patches are smaller than the tower's: how many of them fit in a side of
+                           * a tower's patch; otherwise 0 */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;         /* the layers' products have clipped inputs and outputs */
-    bool other_sight;     /* in the text, rows of a picture see other rows than those of GGUF files of the family do */
+    bool other_sight;     /* in the text model, a picture's rows see other rows than readers of the family's GGUF files
+                           * assume */
     size_t window;        /* the side of a window in tokens; 0: no layer has windows */
     bool windowed[FR_VISION_LAYERS_MAX];
 } fr_vision_config;
@@ -220,8 +224,8 @@ fr_status fr_vision_grid_of_tiles(const fr_vision_config *config, size_t width, 
 fr_status fr_vision_tile(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
 size_t fr_vision_views(const fr_vision_tiling *tiling);
 
-/* fr_vision_canvas resizes a picture before it is cut. fr_vision_view makes image number `index` of those that the
- * tower sees, from the resized picture. The image has the size of `grid`, which is the grid of one image. */
+/* fr_vision_canvas resizes a picture before it is cut. fr_vision_view makes image number `index` of the images that the
+ * tower sees, from the resized picture. Each of these images has the size of `grid`. */
 fr_status fr_vision_canvas(const fr_vision_config *config, const fr_vision_tiling *tiling, const fr_image *image,
                            fr_image *canvas);
 fr_status fr_vision_view(const fr_vision_config *config, const fr_vision_tiling *tiling, fr_image_grid grid,
@@ -237,7 +241,7 @@ void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, const f
 /* Writes a patch's normalised values, in the order of the configuration. */
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
 
-/* Takes a picture's activations from the arena, which may be a measuring one (base/arena.h). */
+/* Takes a picture's activations from the arena, which may only count bytes (base/arena.h). */
 void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads);
 
 /* Counts the rows of the chunk that begins at row `first` of `count` rows. */
@@ -245,8 +249,8 @@ static inline size_t fr_vision_chunk(size_t first, size_t count) {
     return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
 }
 
-/* Each of the functions down to fr_vision_merge is called by all threads of the team, and waits for all of them where
- * it has to. fr_vision_block runs a layer. */
+/* All threads of the team call each of the functions from here to fr_vision_merge. The functions have the barriers that
+ * they need. fr_vision_block runs a layer. */
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
 

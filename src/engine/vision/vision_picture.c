@@ -8,7 +8,7 @@
 #include "src/engine/vision/tower.h"
 
 #define LONGEST     200.0 /* largest ratio of a picture's longer side to the shorter one */
-#define PATCHES_MAX 65536 /* attention's work grows with the square of this; published models allow at most 30000 */
+#define PATCHES_MAX 65536 /* attention's work grows with the square of this; published models have at most 30000 */
 
 static double ceiling(double x) {
     return -floor(-x);

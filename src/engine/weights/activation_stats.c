@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "src/engine/weights/bound.h"
 
-/* Returns true if the inputs of a tensor are summed up. That is so for the tensors of layers and, if wanted, for the
- * head. Tables are left out. So are latent attention's heads, because these are applied in another order than the
- * file's. */
+/* Returns true if the inputs of a tensor are summed up. This is done for the tensors of layers and, if wanted, for the
+ * head. Tables are left out. The heads of latent attention are left out too, because they are applied in another order
+ * than the file's. */
 static bool is_watched(const fr_weights *weights, const fr_bound *bound) {
     const char *name = bound->tensor->name;
     bool heads = strstr(name, "attn_k_b.") || strstr(name, "attn_v_b.") || strstr(name, "attn_kv_b.");

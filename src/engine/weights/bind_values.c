@@ -1,5 +1,5 @@
-/* Binds tensors whose values are copied at once: norms, biases, indices, frames (see weights.h). The arena of these
- * copies is filled before any weights are placed. */
+/* Binds tensors whose values are copied when they are bound: norms, biases, indices, frames (see weights.h). The arena
+ * of these copies is filled before any weights are placed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,7 +235,8 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
     float *out, row[FR_CONV_KERNEL_MAX];
     uint32_t dims = weights->files->gguf ? 2 : 3;           /* in folders the tensor is a convolution with one channel
                                                              * per group */
-    bool last = dims == 2 || weights->files->channels_last; /* then the dimension of size 1, if any, comes last */
+    bool last = dims == 2 || weights->files->channels_last; /* if true, the dimension of size 1, if there is one, comes
+                                                             * last */
     const uint64_t shape[] = {channels, last ? conv_kernel : 1, last ? 1 : conv_kernel};
     const uint64_t whole[] = {1, channels, 1,
                               conv_kernel}; /* a few families' GGUF files have this shape, or leave out the first

@@ -44,8 +44,8 @@ static const char *shape_text(const uint64_t *shape, size_t dims, char *text, si
     return text;
 }
 
-/* Finds a tensor, checks its shape and type, and adds it to the bound ones. If `codes` is set, its type must be U8.
- * Otherwise a tensor of several dimensions must have a type of weights. */
+/* Finds a tensor, checks its shape and type, and adds it to the bound tensors. If `codes` is set, its type must be U8.
+ * Otherwise, if it has several dimensions, its type must be a type of weights. */
 static fr_status find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                       fr_access access, bool codes, fr_bound **bound) {
     char full[FR_TENSOR_NAME], wanted[128], found[128];

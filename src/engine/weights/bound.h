@@ -9,13 +9,13 @@
 
 #define FR_TENSOR_NAME 256 /* bytes of a name, including the NUL */
 
-/* Finds the tensor PREFIX + NAME of an exact shape and adds it to the bound ones; *bound is valid until the next
+/* Finds the tensor PREFIX + NAME of an exact shape and adds it to the bound tensors. *bound is valid until the next
  * call. */
 fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                         fr_access access, fr_bound **bound);
 
-/* Finds a tensor of bytes that are codes of weights, or their exponents, and adds it to the bound ones as
- * fr_bound_find does. */
+/* Finds a tensor of bytes and adds it to the bound tensors as fr_bound_find does. The bytes are codes of weights, or
+ * their exponents. */
 fr_status fr_bound_find_codes(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_access access, fr_bound **bound);
 
@@ -28,7 +28,7 @@ fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound);
 /* bound_factor.c: finds the factors of a bound tensor of NVFP4, one for each matrix, and stores them as its scales. */
 fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound);
 
-/* Returns true if the tensor, bound as streamed, is copied in packed form. */
+/* Returns true if the tensor gets a packed copy when it is bound as streamed. */
 bool fr_bound_packs(const fr_tensor *tensor);
 
 /* Gives the tiles of a tensor of FR_STORED, the type of a quantized folder's codes. Returns false if the tensor can't
@@ -60,9 +60,9 @@ bool fr_copied_fp4(const fr_tensor *tensor);
 fr_status fr_copied_bind_fp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                              fr_matrix *matrices);
 
-/* Gives the row of the file that is row `row` of a tensor stored as FR_LAYOUT_HEADS. `row` counts queries, then keys,
- * then values; rows: their number; head: rows of a head. row % head is the row's index in its head in both orders,
- * because queries, keys and values are whole heads. */
+/* Takes row `row` of a tensor stored as FR_LAYOUT_HEADS, and gives its row in the file. `row` counts queries, then
+ * keys, then values. rows: number of all these rows; head: number of rows of a head. row % head is the row's index in
+ * its head in both orders, because queries, keys and values are whole heads. */
 size_t fr_row_by_heads(size_t row, size_t rows, size_t head, size_t key_heads);
 
 /* Gives the type of the matrices in a stack that is copied. */
@@ -82,7 +82,7 @@ fr_status fr_copied_place(const fr_weights *weights, const fr_bound *bound, cons
 size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows);
 void fr_copied_measure(const fr_tensor *tensor, fr_arena *measure);
 
-/* Checks that the tensor's values are floats; FR_INPUT if not. */
+/* Checks that the tensor's values are floats. Fails with FR_INPUT if they are not. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
 /* Matrices of a bound tensor, which lie one after another. fr_bound_data gives the address of the first one, in the
@@ -106,16 +106,17 @@ fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 /* rank_share.c: returns true if the tensor is divided among ranks. */
 bool fr_bound_has_rank_share(const fr_bound *bound);
 
-/* Gives the tensor that contains the matrix, if it is divided among ranks; else NULL. */
+/* If the matrix is in a tensor that is divided among ranks, gives that tensor; otherwise gives NULL. */
 const fr_bound *fr_bound_find_rank_share(const fr_weights *weights, const fr_matrix *matrix);
 
-/* Gives a copy of a divided tensor's entry for readers on this rank that need all of the tensor. */
+/* Gives a copy of a divided tensor's entry, in which the tensor is not divided. It is for readers on this rank that
+ * need the whole tensor. */
 fr_bound fr_bound_whole(const fr_bound *shared);
 
-/* Say which part of a divided tensor this rank has. fr_bound_own_matrices gives the matrices, from `first` to before
- * `last`. In each of them the rank has one or several runs of rows; fr_bound_runs gives their number.
- * fr_bound_own_rows gives the rows of a run that a thread places, in whole tiles. If a tensor is not divided, each
- * rank has all of it. */
+/* These functions give the part of a divided tensor that this rank has. If a tensor is not divided, each rank has all
+ * of it. fr_bound_own_matrices gives the matrices, from `first` to before `last`. In each of these matrices the rank
+ * has one or several runs of rows; fr_bound_runs gives the number of runs. fr_bound_own_rows gives the rows of a run
+ * that a thread places, in whole tiles. */
 void fr_bound_own_matrices(const fr_weights *weights, const fr_bound *bound, size_t *first, size_t *last);
 size_t fr_bound_runs(const fr_bound *bound);
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team, size_t *begin,

@@ -1,8 +1,8 @@
 /* Finds the factor by which all values of an NVFP4 matrix are multiplied: see bound.h.
  *
  * In: a GGUF tensor NAME.weight of NVFP4, a matrix or a stack of them; a tensor NAME.scale with one float for each
- * matrix; without it all factors are 1. Out: the floats. NAME.input_scale, which is meant for 4-bit activations,
- * counts as read but is not used. */
+ * matrix. If there is no such tensor, all factors are 1. Out: the floats. NAME.input_scale, which is meant for 4-bit
+ * activations, counts as read but is not used. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

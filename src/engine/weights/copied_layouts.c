@@ -1,9 +1,9 @@
 /* Copies the matrices of a stack that the file does not store as rows, when the stack is placed. See bound.h.
  *
- * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; MXFP4 and NVFP4 as quantized
- * folders have them, with codes and scales in separate tensors; float matrices stored as [inputs, outputs], as in
- * transformers' gpt-oss, in published mixtures of Qwen3-VL and in GPT-2; or queries, keys and values one head after
- * the other, as in GPT-NeoX. If an entry holds two matrices, gate and up, gpt-oss's rows alternate, Qwen3-VL's don't.
+ * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; MXFP4 and NVFP4 as quantized folders
+ * have them, with codes and scales in separate tensors; float matrices stored as [inputs, outputs], as in transformers'
+ * gpt-oss, in published mixtures of Qwen3-VL and in GPT-2; or queries, keys and values one head after the other, as in
+ * GPT-NeoX. An entry may hold two matrices, gate and up. The rows of the two alternate in gpt-oss, but not in Qwen3-VL.
  * Out: packed tiles of GGUF's blocks; or rows of the same floats. */
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +53,8 @@ size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
 }
 
-/* Measures the room for a copy. A matrix may be cut into two parts, and each may need up to a tile of padding, which
- * is included. A float tensor's name tells if it will be transposed. */
+/* Measures the room for a copy. A matrix may be cut into two parts, and the room includes up to a tile of padding for
+ * each part. A float tensor's name tells whether it will be transposed. */
 void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj", ".query_key_value.weight",
                                          ".c_attn.weight",        ".c_fc.weight",       ".c_proj.weight",

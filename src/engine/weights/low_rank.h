@@ -1,9 +1,9 @@
 /* Adds the low-rank products of adapters (LoRA) to the products of a matrix.
  *
  * In: rows of activations with the adapters that each row's timeline uses, and a matrix's products with these rows.
- * Out: the products, to each of which scale * b(a(x)) is added for every adapter in turn (quant/NUMERICS.md, section
- * 5). The matrix itself stays packed as it is. Rows of several timelines may lie side by side, each with adapters of
- * its own, because each row's sum depends on that row alone. */
+ * Out: the products after scale * b(a(x)) has been added for every adapter in turn (section 5 of quant/NUMERICS.md).
+ * The matrix itself is unchanged and stays packed. Rows of several timelines, each with adapters of its own, may be in
+ * one batch, because each row's sum depends on that row alone. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_LOW_RANK_H
 #define FR_SRC_ENGINE_WEIGHTS_LOW_RANK_H
 
@@ -32,8 +32,8 @@ struct fr_adapter_set {
 };
 
 /* Adds the low-rank products of the workspace's adapters to y, for features [begin, end) of the matrix, in the calling
- * thread. Every thread that calls it computes a(x) for itself. So a(x) is computed several times, which costs rank *
- * cols multiplications each time, but no barrier is needed. */
+ * thread. Each calling thread computes a(x) for itself. So a(x) is computed several times, which costs rank * cols
+ * multiplications each time, but no barrier is needed. */
 void fr_low_rank_add(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
                      const fr_matrix_rows *rows);
 

@@ -26,9 +26,9 @@ void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_
     *workspace = w;
 }
 
-/* Rotates columns [from, to) of a row, which are whole blocks of the rotation, and quantizes them. If the rotation
- * also moves heads, they are copied one at a time; the first head may begin before `from`, and the last one end after
- * `to`. */
+/* Rotates columns [from, to) of a row, which are whole blocks of the rotation, and quantizes them. If the rotation also
+ * moves heads, the heads are copied one at a time. The first head may begin before `from`, and the last head may end
+ * after `to`. */
 static void rotate(const fr_workspace *workspace, const fr_rotation *rotation, size_t r, const float *x, size_t from,
                    size_t to) {
     const fr_kernels *k = workspace->kernels;
@@ -53,8 +53,8 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
     if (rotation) rotate(workspace, rotation, r, x, 0, cols);
 }
 
-/* Prepares rows. The threads divide columns, not rows, for two reasons: each thread then quantizes columns that it or
- * a neighbour has written, and a single wide row is divided too. */
+/* Prepares rows. The threads divide the columns of the rows among themselves, for two reasons. Each thread then
+ * quantizes columns that it or a neighbour has written, and even a single wide row is divided. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
                           size_t x_stride, size_t cols, size_t rows) {
     const fr_rotation *rotation = matrix ? matrix->rotation : fr_rotation_of_width(workspace->rotations, cols);
@@ -99,12 +99,12 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
-/* Features and columns of FR_STORED that are decoded at a time, and input rows that are multiplied by them at a
- * time. */
+/* STORED_ROWS, STORED_RUN: number of features and of columns of FR_STORED that are decoded at a time. STORED_BATCH:
+ * number of input rows that are multiplied by these at a time. */
 enum { STORED_ROWS = 8, STORED_RUN = 1024, STORED_BATCH = 32 };
 
-/* Multiplies by features of FR_STORED. They are decoded a run of columns at a time, and the products of these runs are
- * added up in order (quant/NUMERICS.md). */
+/* Multiplies by features of FR_STORED. The features are decoded a run of columns at a time, and the products of these
+ * runs are added up in order (quant/NUMERICS.md). */
 static void apply_stored(const fr_kernels *kernels, const fr_matrix *m, const fr_matrix_rows *rows) {
     float values[STORED_ROWS * STORED_RUN], sums[STORED_BATCH * STORED_ROWS];
     for (size_t o = 0; o < m->features; o += STORED_ROWS) {
@@ -128,7 +128,7 @@ static void apply_stored(const fr_kernels *kernels, const fr_matrix *m, const fr
     }
 }
 
-/* Multiplies by FP8 codes. If each row has a scale of its own, the row's sum is multiplied by it at the end. */
+/* Multiplies by FP8 codes. If each row has a scale of its own, the row's sum is multiplied by that scale at the end. */
 static void apply_fp8(const fr_kernels *kernels, const fr_matrix *m, const fr_matrix_rows *rows) {
     kernels->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                          m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});

@@ -1,9 +1,9 @@
 /* A weight matrix, and the operations that a team of threads performs with it on rows.
  *
- * In: rows of activations. Out: rows of activations. All threads of a team call an operation with equal arguments.
- * Each computes the features (or rows) that are its part (partition.h). These are the same each time, so that a
- * weight's pages are read by the NUMA node that first touched them. Only fr_matrix_input_rows synchronizes; around all
- * other operations the caller places the barriers (fr_team_sync, and partition.h's).
+ * In: rows of activations. Out: rows of activations. All threads of a team call an operation with equal arguments. Each
+ * thread computes the features (or rows) that are its part (partition.h). A thread's part is the same each time, so
+ * that a weight's pages are read by the NUMA node that first touched them. Only fr_matrix_input_rows synchronizes;
+ * around all other operations the caller places the barriers (fr_team_sync, and partition.h's).
  *
  * The weight's type alone decides how a product is computed. Float types and FP8 are multiplied by float kernels, from
  * the file's own bytes. Block types and grouped codes are multiplied as packed tiles, by quantized rows. Other stored
@@ -33,11 +33,11 @@ typedef struct fr_matrix {
     fr_dtype type;       /* a weight type */
     bool packed;
     size_t features, cols;
-    size_t row_bytes; /* bytes of a feature's row; for packed tiles, on average */
+    size_t row_bytes; /* bytes of a feature's row; if the matrix is packed, its mean share of a tile */
 
-    /* The scales of FP8 codes (quant/fp8.h), one row of scales for every 128 features: feature o uses row (first + o)
-     * / 128. Rows are scale_stride floats apart. NVFP4 has one float by which every product is multiplied, or NULL.
-     * Other types have none. */
+    /* The scales of FP8 codes (quant/fp8.h). There is one row of scales for every 128 features: feature o uses row
+     * (first + o) / 128. Rows are scale_stride floats apart. For NVFP4, `scales` points to one float by which every
+     * product is multiplied, or is NULL. Other types have no scales. */
     const float *scales;
     size_t scale_stride, first;
     const float *row_scales; /* for FP8 with a scale for each row; feature o is multiplied by row_scales[first + o],
@@ -71,7 +71,8 @@ typedef struct fr_workspace {
     size_t rotated_stride; /* floats from one row to the next */
     fr_qblock *rotated_blocks;
 
-    /* [rows] the adapters that each input row's timeline uses, where an entry may be NULL; NULL: no row uses any */
+    /* [rows] the adapters of each input row's timeline, or NULL for a row without adapters; the array itself is NULL if
+     * no row uses adapters */
     const fr_adapter_set *const *adapters;
 } fr_workspace;
 
@@ -83,8 +84,8 @@ typedef struct fr_matrix_rows {
     size_t x_stride, count;
 } fr_matrix_rows;
 
-/* Takes from the arena, which may be a measuring one (base/arena.h), a workspace for `rows` rows of up to `widest`
- * columns. packed: at least one weight is packed. rotations: rotations of the weights; NULL: none is rotated. */
+/* Takes a workspace for `rows` rows of up to `widest` columns from the arena, which may be a measuring arena
+ * (base/arena.h). packed: at least one weight is packed. rotations: rotations of the weights; NULL: none is rotated. */
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed,
                          const fr_rotation_set *rotations, size_t rows, size_t widest);
 
@@ -94,8 +95,8 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
 
 /* Prepares all rows of the next product's input, with the whole team, and ends with a barrier. All rows must be
  * complete on this rank; if they aren't, call fr_publish_input instead. matrix: the only matrix that is multiplied by
- * these rows; NULL: several matrices may be, but then no matrix has a rotation that regroups heads
- * (formats/rotation.h). */
+ * these rows. If matrix is NULL, several matrices may be multiplied by them, but none of these may have a rotation that
+ * regroups heads (formats/rotation.h). */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
                           size_t x_stride, size_t cols, size_t rows);
 
@@ -110,16 +111,16 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_matrix_rows *rows);
 
-/* Compute products as fr_matrix_apply does, but of other features than those of the rank's share.
+/* These two functions compute products as fr_matrix_apply does, but for other features than those of the rank's share.
  * fr_matrix_apply_share takes features [begin, end), such as those of the rank's heads, and widens this range to whole
- * units of features. fr_matrix_apply_whole takes all features. The threads of this process divide these features. */
+ * units of features. fr_matrix_apply_whole takes all features. The threads of this process divide the features. */
 void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
                            size_t end, const fr_matrix_rows *rows);
 void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                            const fr_matrix_rows *rows);
 
-/* Computes products as fr_matrix_apply does, but of features [begin, end), and in the calling thread alone. begin is a
- * multiple of FR_FEATURE_UNIT. */
+/* Computes products as fr_matrix_apply does, but only of features [begin, end), and in the calling thread alone. begin
+ * is a multiple of FR_FEATURE_UNIT. */
 void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
                           const fr_matrix_rows *rows);
 

@@ -78,8 +78,9 @@ static void note(fr_weights *weights, uint64_t beside) {
                  how, (double)(r->every + r->token) / 1e6, rest);
 }
 
-/* Compares the weights with the available memory. If the weights of `beside` are in memory already, the system does
- * not count their copies as available any more. Otherwise the memory for these copies is subtracted here. */
+/* Compares the weights with the available memory. If the weights of `beside` are in memory already, the available
+ * memory that the system reports does not include their copies any more. If they are not in memory yet, the memory for
+ * these copies is subtracted here. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available) {
     uint64_t to_come = beside && !beside->placed ? beside->memory_use.own : 0;
     uint64_t mapped = beside ? beside->memory_use.mapped : 0;

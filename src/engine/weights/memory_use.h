@@ -1,9 +1,9 @@
 /* Counts the bytes of weights in the process's own memory and in mapped files, and decides what happens if memory
  * doesn't hold all of them.
  *
- * In: bound weights, the available memory. Out: bytes; a decision, which the weights keep. The system can drop pages
- * of a mapped file and read them again. The process's own pages have to stay. A model that needs more of them than
- * there is memory is refused, before the system would kill the process. */
+ * In: bound weights, the available memory. Out: bytes; a decision, which the weights keep. The system can drop pages of
+ * a mapped file and read them again. The process's own pages have to stay. If a model's own pages need more memory than
+ * there is, the model is refused, before the system would kill the process. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
 #define FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
 
@@ -34,19 +34,19 @@ typedef struct fr_mixture_size {
 } fr_mixture_size;
 
 /* Decides whether memory of `available` bytes holds the bound weights, and adds a note if it does not. Sets
- * weights->memory_use, ->available and ->exceed. beside: other weights that are used at the same time and that were
- * compared before, such as those of a drafter's target; NULL: none. */
+ * weights->memory_use, weights->available and weights->exceed. beside: other weights that are used at the same time and
+ * were compared before, such as those of a drafter's target; NULL: none. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
 
-/* Adds the memory for other ranks' rows of a divided matrix, which this rank needs too if something on it reads the
- * whole matrix: see fr_weights_bring_rest. */
+/* Adds the memory that other ranks' rows of a divided matrix take. This rank needs these rows if something on this rank
+ * reads the whole matrix (fr_weights_bring_rest). */
 void fr_weights_count_rest(fr_weights *weights, const fr_weights *of, const fr_matrix *matrix);
 
-/* Checks that the weights that must stay in memory, together with `others` bytes, do not exceed the limit; FR_MEMORY
- * if they do. limit 0: none. */
+/* Fails with FR_MEMORY if the weights that must stay in memory, together with `others` bytes, exceed the limit. limit
+ * 0: there is no limit. */
 fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit);
 
-/* Checks that there is memory for the process's own copies; FR_MEMORY if not, with a line that names both sizes and
+/* Fails with FR_MEMORY if there is not enough memory for the process's own copies. The error line names both sizes and
  * what to do. */
 fr_status fr_weights_check_memory(const fr_weights *weights);
 

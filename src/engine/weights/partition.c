@@ -13,14 +13,15 @@ enum {
     AHEAD = 1 << 17 /* bytes of weights that a thread reads in advance, few enough to stay in a core's own cache */
 };
 
-/* Gives the unit at which the share of `rank` begins, if ranks [first, last) divide `count` units. It is the sum of
- * the shares of the ranks from `first` to before `rank`, rounded to a whole unit. */
+/* Gives the unit at which the share of `rank` begins, if ranks [first, last) divide `count` units. That is the sum of
+ * the shares of ranks [first, rank), rounded to a whole unit. */
 static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, size_t first, size_t last) {
     uint64_t from = fr_ranks_before(ranks, first), all = fr_ranks_before(ranks, last) - from;
     return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));
 }
 
-/* Gives the KV heads of a rank. If there are fewer KV heads than ranks, several ranks have the same KV head. */
+/* Gives the KV heads of a rank. If there are fewer KV heads than ranks, several ranks share one KV head, and each of
+ * them has it. */
 static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     size_t count = fr_ranks_count(ranks);
     bool enough = kv_heads >= count;
@@ -84,8 +85,8 @@ static void scale_bounds(size_t *bounds, size_t ranks, size_t item, size_t bytes
 
 /* While rows are on their way, reads the first of the weights that this thread needs for the next product into its
  * cache. If all ranks are on one machine, nothing is read ahead, because these ranks exchange rows too fast. On a Zen
- * 1, a forward of one row took 1% longer with reading ahead on one machine. It took 2% less with messages that were 50
- * us late. */
+ * 1, reading ahead made a forward of one row take 1% longer on one machine. If messages were delayed by 50 us, reading
+ * ahead made it take 2% less. */
 static void read_ahead(const fr_team *team, const fr_matrix *matrix) {
     size_t begin, end;
     if (!matrix || !matrix->data || fr_ranks_hosts(team->ranks) == 1) return;

@@ -1,7 +1,8 @@
-/* Divides a forward's work among ranks and threads, and completes rows of which each rank has computed a share.
+/* Divides a forward's work among ranks and threads. Rows of which each rank has computed only a share are completed on
+ * all ranks.
  *
- * In: a thread's place in its team, the amount of work. Out: its part, [begin, end), the same one each time; a
- * barrier.
+ * In: a thread's place in its team, the amount of work. Out: the thread's part, [begin, end), which is the same each
+ * time; a barrier.
  *
  * A team is the threads of one process. If several ranks run a model together (team->ranks, base/ranks.h), each rank
  * has all rows, but only a share of the features and heads. The rank's threads divide that share. If other ranks read
@@ -99,17 +100,17 @@ static inline void fr_part_blocks(const fr_team *team, size_t blocks, size_t *be
     fr_partition(blocks, 1, team->index, team->count, begin, end);
 }
 
-/* Divides pairs among the threads. A pair is a row together with an expert, or a cluster of ids, that was chosen for
- * it. This function also divides experts, clusters and units of cost. */
+/* Divides pairs among the threads. A pair is a row together with an expert (or a cluster of ids) that was chosen for
+ * the row. This function also divides experts, clusters and units of cost. */
 static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begin, size_t *end) {
     fr_partition(pairs, 1, team->index, team->count, begin, end);
 }
 
 /* ----- completion of rows */
 
-/* Float rows that are to be completed: each rank has computed its share of them. `split` says how the rows' columns
- * are divided. For keys or values, the heads of `split` are the KV heads, not the query heads (fr_split_heads). So
- * only one rank sends each KV head. */
+/* Float rows that are to be completed: each rank has computed its share of them. `split` says how the rows' columns are
+ * divided. For keys or values, the heads of `split` are the KV heads (fr_split_heads divides query heads). So each KV
+ * head is sent by one rank only. */
 typedef struct fr_shared_rows {
     float *at;
     size_t stride, rows; /* floats from row to row */

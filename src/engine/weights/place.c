@@ -26,10 +26,10 @@ typedef struct placing {
     atomic_bool ended;    /* the progress function has asked to stop */
 } placing;
 
-/* Returns true if loading should read this tensor now. Some tensors of a mapped file are read later. A look-up table's
- * rows are read when they are used. Experts are read when they are chosen, if memory doesn't hold all of them. Tensors
- * that the file stores in packed form are read in the first step, so that such a model starts at once. FP8 is never
- * left for later, because its codes are checked. */
+/* Returns true if this tensor should be read while the model is loaded. Some tensors of a mapped file are read later. A
+ * look-up table's rows are read when they are used. Experts are read when they are chosen, if memory doesn't hold all
+ * of them. Tensors that the file stores in packed form are read in the first step, so that such a model starts at once.
+ * FP8 is never left for later, because its codes are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
     if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
@@ -60,8 +60,8 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
     return FR_OK;
 }
 
-/* Packs rows [begin, end) of a copy whose rows have another order than the tensor's; collects the rows of one tile at
- * a time. Any tile may need any page of the file, so the pages are given back only when all tiles are packed. */
+/* Packs rows [begin, end) of a copy whose rows have another order than the tensor's. The rows of one tile are collected
+ * at a time. Any tile may need any page of the file, so the pages are given back only when all tiles are packed. */
 static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
@@ -119,8 +119,8 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     return FR_OK;
 }
 
-/* Gives the range of bytes of a part (such as codes or scales) that belong to a quantized module. If experts are
- * stacked in its tensors, each has an equal share of each tensor. */
+/* A part is a tensor of codes or scales, for example. Gives the range of a part's bytes that belong to a quantized
+ * module. If experts are stacked in the module's tensors, each expert has an equal share of each tensor. */
 static void slice_of_part(const fr_storage *storage, const fr_tensor *part, size_t *begin, size_t *end) {
     size_t bytes = (size_t)part->bytes / fr_storage_stacked(storage);
     *begin = storage->first / storage->rows * bytes;
@@ -278,8 +278,8 @@ void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
     if (bound && bound->packed) fr_bound_release(weights, tensor, 0, tensor->bytes);
 }
 
-/* For experts that don't stay in memory, tells the system to read only what is asked for. When an expert is chosen,
- * all of it is requested (experts.c), so the bytes around it are not needed. */
+/* For experts that don't stay in memory, tells the system to read only the bytes that are asked for. When an expert is
+ * chosen, all of its bytes are requested (experts.c), so reading ahead around them would be useless. */
 static void scatter_experts(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count && weights->exceed; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
@@ -289,7 +289,7 @@ static void scatter_experts(const fr_weights *weights) {
     }
 }
 
-/* Gives back the pages of a tensor once its last tile has been packed. This is for tensors of which any tile may have
+/* Gives back the pages of a tensor once its last tile has been packed. This is for tensors whose tiles may each have
  * read any page: those whose tiles have the rows in another order, and those with grouped codes. */
 static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     const fr_tensor *parts[FR_STORAGE_PARTS];

@@ -1,8 +1,8 @@
 /* Finds the part of a matrix that a rank has if the matrix is divided among ranks: see weights.h and bound.h.
  *
  * A rank reserves addresses for all rows of a divided matrix, but never touches the pages of other ranks' rows, so
- * these take no memory. Copies use huge pages. A huge page could contain rows of several ranks, so only those stay
- * huge that are entirely this rank's own. */
+ * these take no memory. Copies use huge pages. A huge page could contain rows of several ranks. So huge pages are used
+ * only where the whole page belongs to this rank. */
 #include <sys/mman.h>
 
 #include "base/sizes.h"
@@ -10,10 +10,10 @@
 #include "src/engine/weights/bound.h"
 
 #define HUGE_PAGE  ((uintptr_t)2 << 20)
-#define PIECES_MAX 4096 /* most ranges of huge pages; each is a mapping, of which a process may have about 65,000 */
+#define PIECES_MAX 4096 /* the most ranges of huge pages; each is one of the about 65,000 mappings of a process */
 
-/* Gives the index of the bound tensor that contains the matrix. The search begins at index `first`. weights->count if
- * there is none. */
+/* Gives the index of the bound tensor that contains the matrix, or weights->count if there is none. The search begins
+ * at index `first`. */
 static size_t find_bound(const fr_weights *weights, const fr_matrix *matrix, size_t first) {
     for (size_t i = 0; i < weights->count && matrix->data; i++) {
         size_t at = (first + i) % weights->count;
@@ -154,8 +154,8 @@ uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound
     return all - fr_smaller((last - first) * own, all);
 }
 
-/* Requests huge pages for one run of the rank's rows, in each matrix of the tensor. Gives the number of mappings that
- * this made, at most `most`. */
+/* Requests huge pages for one run of the rank's rows, in each matrix of the tensor. Returns the number of mappings that
+ * this made, which is at most `most`. */
 static size_t separate(const fr_weights *weights, const fr_bound *bound, size_t run, size_t most) {
     size_t pieces = 0, begin, end, first, last;
     fr_bound_own_rows(weights, bound, run, &(fr_team){.count = 1}, &begin, &end);

@@ -10,8 +10,8 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Measures the room for float32 copies. All tensors with fewer than two dimensions are copied, also those of indices.
- * Copies are also made of the scales of FP8, and of tensors that may be the convolution of a frame, Gemma 3's
+/* Measures the room for float32 copies. All tensors with fewer than two dimensions are copied, including those of
+ * indices. Copies are also made of the scales of FP8, and of tensors that may be the convolution of a frame, Gemma 3's
  * projector (fr_bind_columns), or MPNet's table of distances. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
@@ -33,7 +33,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         if (codes && t->storage) fr_arena_take(&measure, t->shape[0], sizeof(float));
         bool conv_kernel =
             (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_CONV_KERNEL_MAX;
-        /* DFlash2's convolutions: one of a part's input and one of its output (src/engine/draft/block.h) */
+        /* DFlash2 has one convolution of a part's input and one of its output, in one tensor
+         * (src/engine/draft/block.h) */
         bool sides = t->dims == 3 && t->type < FR_FLOAT_TYPES && t->shape[0] == 2 && t->shape[1] <= FR_CONV_KERNEL_MAX;
         bool turned =
             t->dims == 2 && t->type < FR_FLOAT_TYPES && strstr(t->name, "mm") && strstr(t->name, "input_proj");

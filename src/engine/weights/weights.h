@@ -15,7 +15,7 @@
 #include "src/engine/weights/partition.h"
 #include "src/engine/weights/memory_use.h"
 
-/* Says how a bound tensor is read, which decides whether it is brought into memory at load. */
+/* Says how a bound tensor is read. This decides whether the tensor is brought into memory when the model is loaded. */
 typedef enum fr_access {
     FR_STREAMED, /* every step reads the whole tensor */
     /* each step reads only a few rows; if the file is mapped, they are read from there when they are needed */
@@ -56,7 +56,8 @@ typedef struct fr_bound {
     fr_grouped_tiles tiles;  /* the form of the packed copy of a tensor of FR_STORED */
     bool unpacked;           /* this tensor of FR_STORED stays unpacked, because it is a router, or because one of its
                               * matrices begins within a tile */
-    const float *scales;     /* scales as float32: those of FP8 codes, or, for NVFP4, one for each matrix; NULL: none */
+    const float *scales;     /* scales as float32: the scales of FP8 codes, or one scale for each matrix of NVFP4; NULL:
+                              * none */
     const float *row_scales; /* the scales of FP8 codes that have one for each row; NULL: none */
     bool of_codes;           /* the tensor holds the scales or exponents of another tensor */
     fr_stack_layout layout;  /* the layout of the matrices in the file; if it is not rows, they are copied to
@@ -125,7 +126,7 @@ struct fr_weights {
     size_t watched_count;
 };
 
-/* Allocates an entry for every tensor of the checkpoint, which must outlive the weights. */
+/* Allocates an entry for every tensor of the checkpoint. The checkpoint must outlive the weights. */
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files);
 void fr_weights_close(fr_weights *weights);
 
@@ -143,13 +144,13 @@ fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, cons
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
 
 /* Binds the tensor PREFIX + NAME of shape [features, cols]. A tensor that is both looked up and streamed must be bound
- * as streamed first, so that both uses read its packed form. In this and the following functions, a tensor that is
- * missing, or has another shape or type, is FR_INPUT, and the error line names it. */
+ * as streamed first, so that both uses read its packed form. If a tensor is missing, or has another shape or type, this
+ * function and the following ones fail with FR_INPUT, and the error line names the tensor. */
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
-/* Binds the router of a mixture as fr_bind_matrix does. It is streamed. If it is of FR_STORED, it is not packed,
- * because rows of 8 bits would change which experts are chosen. GGUF files have routers of floats. */
+/* Binds the router of a mixture as fr_bind_matrix does. The router is streamed. A router of FR_STORED is not packed,
+ * because products with rows of 8 bits would change which experts are chosen. GGUF files have routers of floats. */
 fr_status fr_bind_router(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_matrix *matrix);
 
@@ -166,8 +167,8 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 
 /* Binds the tensor PREFIX + NAME of shape [count, parts * features, cols] as count * parts matrices [features, cols]:
  * part p of entry i is matrices[i * parts + p]. With FR_LAYOUT_COLUMNS or FR_LAYOUT_HALVES its shape is [count, cols,
- * parts * features]. With FR_LAYOUT_MX, NAME ends in _blocks, and its shape is [count, parts * features, cols / 32,
- * 16] bytes. The tensor whose name ends in _scales instead has one exponent for every 16 of these bytes. */
+ * parts * features]. With FR_LAYOUT_MX, NAME ends in _blocks, and the tensor's shape is [count, parts * features, cols
+ * / 32, 16] bytes. Another tensor, whose name ends in _scales instead, has one exponent for every 16 of these bytes. */
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
@@ -186,8 +187,8 @@ fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *nam
                         size_t cols, fr_matrix *matrices);
 
 /* Binds one tensor as several matrices, which may have different numbers of features. The tensor is placed as a whole.
- * So on a machine with several NUMA nodes some rows may be on another node than the thread that reads them. If the
- * tensor is packed, each part but the last must fill whole tiles. */
+ * So on a machine with several NUMA nodes, some rows may be on another node than the thread that reads them. If the
+ * tensor is packed, each part except the last must fill whole tiles. */
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
 
@@ -202,9 +203,9 @@ fr_status fr_bind_copied_rows(fr_weights *weights, const char *prefix, const cha
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_matrix *matrix);
 
-/* Binds the weights of a convolution over frames, of which the file has a tensor for each frame. The float tensors
- * PREFIX + names[t] of shape [features, channels, side, side] are joined into the matrix [features, channels * frames
- * * side * side], a float32 copy. */
+/* Binds the weights of a convolution over frames. The file has one tensor for each frame. The float tensors PREFIX +
+ * names[t] of shape [features, channels, side, side] are joined into the matrix [features, channels * frames * side *
+ * side], which is a float32 copy. */
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 
@@ -216,7 +217,7 @@ fr_status fr_bind_columns(fr_weights *weights, const char *prefix, const char *n
 /* Binds the float tensor PREFIX + NAME of a single value, whose shape is [] or [1]. */
 fr_status fr_bind_scalar(fr_weights *weights, const char *prefix, const char *name, float *value);
 
-/* Binds the float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
+/* Binds the float tensor PREFIX + NAME of shape [n], decoded. If a value is not finite, it fails. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
 /* Binds a float tensor of `dims` dimensions, decoded, whose values stay in the file's order. */
@@ -234,15 +235,16 @@ typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS, FR_LOG_OF
 /* Gives the value for which the file stores `written`. */
 float fr_value_of(fr_values values, float written);
 
-/* Binds a vector as fr_bind_vector does, from a file that stores other numbers than the values. */
+/* Binds a vector as fr_bind_vector does, from a file that stores numbers other than the values themselves
+ * (fr_values). */
 fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                          const float **vector);
 
 /* Writes a name with a number in place of the pattern's `*`. */
 void fr_spell_numbered(const char *pattern, size_t number, char *name, size_t size);
 
-/* Binds `count` float tensors of n values each as one array [count, n]. Their names are PREFIX and the pattern with the
- * number of each. */
+/* Binds `count` float tensors of n values each as one array [count, n]. The name of tensor i is PREFIX and the pattern
+ * with i in place of the `*`. */
 fr_status fr_bind_numbered(fr_weights *weights, const char *prefix, const char *pattern, size_t count, size_t n,
                            const float **vectors);
 
@@ -296,19 +298,19 @@ fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_
 
 /* rank_share.c: if weights are divided among ranks, says how a product with this bound matrix is divided. A rank then
  * places only its own rows of the matrix. If several matrices are bound to one tensor, the rank places all rows of the
- * tensor until this function was called for each of them. */
+ * tensor unless this function is called for each of these matrices. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
 
-/* Says that these matrices belong to heads, one matrix per head. A rank then places only the matrices of its own
- * heads, and their transposed copies. */
+/* Says that these matrices belong to heads, one matrix for each head. A rank then places only the matrices of its own
+ * heads. Transposed copies are also made of these only. */
 void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_split heads);
 
 /* Says that one rank alone computes the products with this bound matrix, and with all of the tensor that contains
  * it. */
 void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank);
 
-/* Divides an LM head among the ranks by ids. The embedding table may be the same tensor; its rows are then looked up
- * in the mapped file. If the two are one tensor and the file is not mapped, the head is not divided. */
+/* Divides an LM head among the ranks by ids. The embedding table may be the same tensor. Its rows are then looked up in
+ * the mapped file; if that file is not mapped, the head is not divided. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
 /* If the tensor is packed, gives back pages of the mapped file that were read again after loading. */
@@ -317,14 +319,14 @@ void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor);
 /* Reads all bound tensors into memory, each row by the thread that will need it. progress may be NULL. */
 fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
 
-/* Locks the bound tensors in memory; FR_MACHINE if the system refuses. */
+/* Locks the bound tensors in memory. Fails with FR_MACHINE if the system refuses. */
 fr_status fr_weights_lock(const fr_weights *weights);
 
 /* Places and locks the weights according to the options, with threads of its own. */
 fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options);
 
 /* Also places the rows of a divided matrix that belong to other ranks, because something on this rank reads the whole
- * matrix. If the matrix is not divided, nothing is done. Nothing may run during the call. */
+ * matrix. If the matrix is not divided, nothing is done. No forward may run during the call. */
 fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix, const fr_plan *plan,
                                 const fr_options *options);
 
