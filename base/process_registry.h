@@ -3,9 +3,9 @@
  *
  * In: CPUs that this process starts or stops using. Out: true if another process uses a CPU. The record is advisory.
  * Each CPU is a byte of a file in the user's runtime folder, and a process locks the bytes of its CPUs. The system
- * releases the locks however the process ends. The folder is /run/user/UID. If that folder is missing, it is
- * /tmp/forerun-UID. Either must belong to the user and be writable by no other user. Without such a folder the CPUs of
- * other processes are unknown. One caller at a time. */
+ * releases the locks however the process ends. The folder is /run/user/UID. If it can't be used, the folder is
+ * /tmp/forerun-UID. A folder can be used only if it belongs to the user and no other user may write to it. If neither
+ * can be used, the CPUs of other processes are unknown. One caller at a time. */
 #ifndef FR_BASE_PROCESS_REGISTRY_H
 #define FR_BASE_PROCESS_REGISTRY_H
 

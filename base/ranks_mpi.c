@@ -1,8 +1,9 @@
 /* Connects the ranks of an MPI job: see ranks.h.
  *
- * A gather is a message from each rank to each other one, sent and received without blocking and polled: MPI's own
- * collectives would wait forever for a rank that has gone. While a rank polls, it also checks what its watching thread
- * has heard of the others (ranks_watch.h). Messages between two ranks keep their order, so all messages use one tag.
+ * In a gather each rank sends a message to every other rank. Sending and receiving do not block, and each rank polls
+ * until all its messages are done: MPI's own collectives would wait forever for a rank that has gone. While a rank
+ * polls, it also checks what its watching thread has heard of the others (ranks_watch.h). Messages between two ranks
+ * keep their order, so all messages use one tag.
  *
  *      rows     [own columns] -> packed ->  to every rank      packed columns of every other rank -> rows
  *      bytes    rank 0 -> every rank

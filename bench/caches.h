@@ -1,8 +1,8 @@
 /* Describes the data caches between a core and memory.
  *
  * In: the machine as hwloc sees it (caches_hwloc.c). Out: the data caches of the first core that this process may use,
- * nearest first. If they are unknown, there are none. Other cores may have different caches. A build without hwloc,
- * such as one that is cross-compiled for arm64, uses caches_plain.c, for which all caches are unknown. */
+ * nearest first. If the caches are unknown, the list is empty. Other cores may have different caches. A build without
+ * hwloc, such as one that is cross-compiled for arm64, uses caches_plain.c, for which all caches are unknown. */
 #ifndef FR_BENCH_CACHES_H
 #define FR_BENCH_CACHES_H
 

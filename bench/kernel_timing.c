@@ -142,8 +142,8 @@ static void choose_rounds(fr_bench_bed *bed) {
     for (bed->rounds = 1; run_batch(bed) < batch_seconds;) bed->rounds *= 2;
 }
 
-/* Gives the least seconds that a call can take. They are the longer of two times: the time to read its bytes, and the
- * time to do its multiply-adds. */
+/* Gives the shortest time in seconds that a call can take. It is the longer of two times: the time to read the call's
+ * bytes, and the time to do its multiply-adds. */
 static double limit_seconds(fr_bench_timing *timing, double bandwidth, double peak) {
     if (timing->macs == 0 || isnan(peak)) return NAN;
     double reading = timing->from_memory ? timing->bytes / bandwidth : 0, multiplying = timing->macs / peak;

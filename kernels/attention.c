@@ -27,9 +27,9 @@ typedef struct walk {
     int64_t first, last;   /* all queries see the positions from `first` to `last`; if first > last there are none */
     int64_t block;         /* the block's first position */
     bool inside;           /* all queries see the whole block, and see earlier positions too */
-    const uint8_t *k, *v;  /* keys and values of the block, from that position on */
+    const uint8_t *k, *v;  /* the block's keys and values, from its first position on */
     const uint8_t *next_k; /* keys of the next block; NULL if no query sees any of its positions */
-    bool asked;            /* the keys `k` were prefetched during the block before this one */
+    bool asked;            /* the keys `k` were prefetched during the previous block */
     uint64_t seen;         /* bit i: at least one query sees position i of the block */
 } walk;
 
@@ -116,8 +116,8 @@ static fr_attn_ahead part_of(const uint8_t *from, size_t bytes, size_t begin, si
 }
 
 /* Reads one value of each cache line of the visible keys, in order. These reads make the processor's prefetchers stream
- * the keys, which prefetch hints do not. If the keys are in memory, these reads and the scores after them together take
- * 1 / 2.5 of the time of scores alone that miss the caches (Zen 5). With many queries the reads are not needed, because
+ * the keys, which prefetch hints do not. If the keys are in memory, these reads and the scores after them are together
+ * 2.5 times as fast as scores alone that miss the caches (Zen 5). With many queries the reads are not needed, because
  * computing takes longer than prefetched lines need to arrive. */
 static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;

@@ -112,7 +112,7 @@ typedef struct format {
 
 /* Multiplies unsigned codes with the activations q and adds the products to `sum`, lane by lane. codes: `groups`
  * registers, each with four codes of `bits` bits for every lane. shared: true if a second tile is multiplied with the
- * same activations, which are then worth a register. */
+ * same activations, so that keeping them in a register pays. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
 /* Says how an instruction set multiplies. */

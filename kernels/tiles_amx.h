@@ -40,7 +40,7 @@ FR_INLINE void fr_tile_zero_sums(unsigned tile) {
 }
 
 /* Makes the compiler store all values in memory. gcc does not know that a tile is loaded from memory. Without this call
- * it could move a store behind the load or omit it. */
+ * it could move a store after the load or omit the store. */
 FR_INLINE void fr_tile_settle_memory(void) {
     __asm__ volatile("" ::: "memory");
 }

@@ -77,7 +77,7 @@ typedef struct fr_grouped_tiles {
 
 /* Gives the sizes of tiles for rows of `cols` columns. Returns false if `form` is not valid, or if a tile would take
  * more than SIZE_MAX / 2 bytes. A group must be a whole number of runs of 32 columns, unless it covers the whole row. A
- * group longer than 1024 columns must be a multiple of 1024 columns. Other groups also give false. */
+ * group longer than 1024 columns must be a multiple of 1024 columns. Returns false for other groups, too. */
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
 
 /* Returns the bytes of the tiles of `rows` rows, or 0 if they would be more than SIZE_MAX / 2. */
