@@ -355,7 +355,7 @@ static const struct {
     {{"<|end|>", "<|flush|>", "<|calls|>", "a"}, "<|flush|>", NULL, NULL, {"<|flush|>", "<|calls|>"}},
     {{"<|end|>", "<|return|>", "a"}, "a", NULL, NULL, {"a", "<|return|>", "<|end|>"}},
     {{"<|end|>", "<|endoftext|>"}, "<|endoftext|>", NULL, NULL, {"<|endoftext|>", "<|end|>"}},
-    /* A token that ends turns in chats also ends texts, even if the file names other end tokens. */
+    /* If a token ends turns in chats, it must also end texts, even if the file names other end tokens. */
     {{"<|im_end|>", "<|end_of_text|>", "x"}, "<|end_of_text|>", NULL, NULL, {"<|end_of_text|>", "<|im_end|>"}},
     {{"x", "<|im_end|>", "<|eot_id|>"}, "<|im_end|>", "x", NULL, {"<|im_end|>", "x", "<|eot_id|>"}},
     /* A </s> that is not a control token may be HTML's end tag of struck-out text, so it does not end a text. */

@@ -20,7 +20,7 @@ enum { NO_TYPES = 0, NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE
     "{% for m in messages %}<|im_start|>{{ m.role }}\n<think>{{ m.content }}</think><|im_end|>{% endfor %}" \
     "{{ eos_token }}{{ pad_token }}{{ mask_token }}"
 
-/* These tokens come after the vocabulary's 256 byte tokens. The first two are bos and eos. */
+/* Tokens that come after the vocabulary's 256 byte tokens. The first two are bos and eos. */
 static const char *const special[] = {"[BEGIN]", "</s>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"};
 enum { SPECIALS = sizeof special / sizeof *special, BEGIN = BYTES, END, IM_START, IM_END, THINK, THOUGHT };
 

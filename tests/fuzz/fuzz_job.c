@@ -26,7 +26,7 @@ static void open_engine(void) {
         die(fr_last_error(), "");
 }
 
-/* Runs only a few rounds, because a line may ask for as many ids as the context holds. */
+/* Runs only a few rounds, because a line may request as many ids as fit in the context. */
 static void run(fr_job *job) {
     int32_t ids[FR_STEP_MAX];
     for (int round = 0; !job->ended && round < 200; round++) {

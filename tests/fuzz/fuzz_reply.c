@@ -39,7 +39,7 @@ static const char schema[] =
     "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"s\": {\"type\": \"string\"}, \"n\": {\"type\": "
     "[\"integer\", \"null\"]}, \"o\": {\"type\": \"object\"}, \"b\": {\"type\": \"boolean\"}}}}]";
 
-/* All parts of a reply, one after the other. Pieces of the same part are joined. */
+/* All parts of a reply, one after the other. Pieces of the same part are joined to one part. */
 typedef struct parts {
     fr_text_buffer text;
     fr_text_buffer arguments;

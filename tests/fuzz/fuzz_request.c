@@ -34,7 +34,7 @@ static void open_engine(int which) {
         die(fr_last_error(), models[which]);
 }
 
-/* Runs only a few rounds, because a request may ask for as many ids as the context holds. */
+/* Runs only a few rounds, because a request may ask for as many ids as fit in the context. */
 static void run(fr_job *job, fr_engine *engine) {
     int32_t ids[FR_STEP_MAX];
     fr_job_start(job, NULL, 0);

@@ -48,7 +48,7 @@ static void walk(fr_grammar *grammar, size_t vocab, uint32_t state) {
  * Here such grammars are read only seldom. test_grammar_bounds.c tests that their time is limited. */
 static bool repeats_much(const char *text, size_t length) {
     double product = 1, number = 0;
-    bool counts = false; /* the text is inside a brace */
+    bool counts = false; /* true: the position is inside a brace */
     for (size_t i = 0; i < length; i++) {
         bool digit = text[i] >= '0' && text[i] <= '9';
         if (digit && counts) number = 10 * number + text[i] - '0';

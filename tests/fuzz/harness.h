@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
  * the seeds test nothing. */
 extern size_t fuzz_inputs_read;
 
-/* A file in memory, with a path that every function accepts. */
+/* A file in memory. Every function that opens files accepts its path. */
 typedef struct fuzz_file {
     int fd;
     char path[32];

@@ -28,7 +28,7 @@
 /* In GGUF the vectors of Mamba-2 may have any shape. */
 #define IN_ROWS "@(output.weight|*.ssm_@(a|d|norm.weight))"
 
-/* A folder with a target and sometimes a drafter, and the file of the folder that is changed. */
+/* A folder with a target and in some cases a drafter, and the file of the folder that is changed. */
 typedef struct subject {
     const char *folder;
     const char *target, *drafter; /* "" means the folder; drafter NULL means the target's MTP layer, if any */

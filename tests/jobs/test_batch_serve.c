@@ -42,7 +42,7 @@ enum { ASKED = sizeof asked / sizeof *asked };
 
 static fr_changed_folder folder;
 
-/* Makes a copy of the demo model whose tokenizer has tokens for filling in text. */
+/* Makes a copy of the demo model. The copy's tokenizer has tokens for filling in text. */
 static void make_model(void) {
     static const char *const renamed[][2] = {
         {"\"<mask>\"", "\"<|fim_prefix|>\""}, {"\"<pad>\"", "\"<|fim_suffix|>\""}, {"\"<unk>\"", "\"<|fim_middle|>\""}};

@@ -15,7 +15,7 @@
 #define SEES    "tests/data/models/glm-ocr-odd"
 #define PICTURE SEES "/image/digits.png"
 
-/* Returns the lines of a batch's output as parsed objects. */
+/* Parses each line of a batch's output. Returns an array of the objects. */
 static json_t *answers_of(const fr_command *c) {
     json_t *all = json_array();
     for (const char *line = c->out, *end; *line; line = end + 1) {

@@ -17,7 +17,7 @@
 #define COMPLETION(body) POST("completions", body)
 #define HI               "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]"
 
-/* Returns the lines of a batch's output as parsed objects. */
+/* Runs a batch and parses each line of its output. Returns an array of the objects. */
 static json_t *answers_of(const char *input, const char *options, int status) {
     char line[512];
     snprintf(line, sizeof line, "batch " DEMO "--quiet -f - -o - %s", options);

@@ -79,7 +79,7 @@ static size_t split(char *text, char **lines, size_t most) {
     return count;
 }
 
-/* Returns an answer without the members that differ between runs. */
+/* Returns an answer without the members that differ from run to run. */
 static json_t *bare(const char *line) {
     json_t *answer = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL), *response;
     ck_assert_msg(answer != NULL, "no JSON: %s", line);

@@ -238,7 +238,7 @@ static double error_in_ulps(float got, double exact) {
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* Computes the decay with torch's definition of softplus, which changes at a threshold of 20. */
+/* Computes the decay in double precision, with torch's definition of softplus: above 20, softplus(x) is x. */
 static double exact_decay(double x, double slope) {
     return exp(slope * (x > 20 ? x : log1p(exp(x))));
 }

@@ -93,8 +93,8 @@ static bool system_lists(const char *feature) {
     return found;
 }
 
-/* A machine without AMX's tiles must refuse the word "amx" with one line. A machine that has them must use the kernels
- * for tiles. */
+/* A machine without AMX's tiles must refuse the word "amx" with one line. A machine with AMX's tiles must use the
+ * kernels for tiles. */
 START_TEST(amx_is_what_the_system_lists) {
     const fr_kernels *kernels, *below;
     bool listed = system_lists("amx_int8") && system_lists("avx512_vnni");

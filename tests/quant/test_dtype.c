@@ -91,7 +91,7 @@ START_TEST(bf16_landmarks) {
     ck_assert_uint_eq(fr_bf16_from_f32(0x1p-133f), 0x0001); /* the smallest denormal */
     ck_assert_uint_eq(fr_bf16_from_f32(0x1p-149f), 0x0000);
     ck_assert_uint_eq(fr_bf16_from_f32(-0.0f), 0x8000);
-    /* The fraction bits of this NaN are all in the low half. It must stay a NaN. */
+    /* All fraction bits of this NaN are in the low half, which is cut off. The result must still be a NaN. */
     ck_assert(isnan(fr_f32_from_bf16(fr_bf16_from_f32(float_of(0x7F800001)))));
 }
 END_TEST

@@ -864,7 +864,7 @@ static void has_header(const fr_client *client, const char *name, const char *va
     free(got);
 }
 
-/* Fetches a file of the chat page and compares it with the file in the sources, byte by byte. */
+/* Fetches a file of the chat page. Compares it with the file in the sources, byte by byte. */
 static void check_page_file(fr_client *client, const char *path, const char *file, const char *type) {
     static char bytes[1 << 18], tag[128];
     char name[128], *body, *policy;

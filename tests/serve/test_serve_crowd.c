@@ -430,7 +430,7 @@ START_TEST(who_vanishes_takes_all_choices_along) {
 }
 END_TEST
 
-/* One request may occupy all slots. */
+/* One request may have choices in all slots. */
 START_TEST(no_slot_is_free_where_choices_have_all) {
     server = fr_server_start(ALONE "-np 2 --slots");
     json_t *body = endless();

@@ -473,7 +473,7 @@ START_TEST(code_stands_between_tokens) {
 }
 END_TEST
 
-/* A completion may have a suffix. Its prompt may be text or ids. */
+/* A completion may have a suffix, whether its prompt is text or ids. */
 START_TEST(a_suffix_stands_between_tokens) {
     static const char *const pieces[] = {"<bos>", "<|fim_prefix|>", "a = <|fim_suffix|>", "<|fim_suffix|>",
                                          "\nb",   "<|fim_middle|>"};

@@ -42,7 +42,7 @@ START_TEST(rows_come_for_many_texts_at_once) {
     json_t *cases = cases_of(FOLDER "bert-mean/cases.json"), *texts = json_array();
     const json_t *all = json_object_get(cases, "texts");
     const json_t *rows = json_object_get(json_array_get(json_object_get(cases, "cases"), 0), "rows");
-    const size_t used[] = {0, 1, 3, 4, 5, 6}; /* the other texts are too long, or empty */
+    const size_t used[] = {0, 1, 3, 4, 5, 6}; /* all other texts are too long or empty */
     server = fr_server_start("-m " FOLDER "bert-mean -t 2");
     for (size_t i = 0; i < 6; i++) json_array_append(texts, json_array_get(all, used[i]));
     json_t *answer = ask("/v1/embeddings", json_pack("{s:o}", "input", texts), 200);

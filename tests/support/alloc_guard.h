@@ -15,10 +15,10 @@ bool fr_alloc_counted(void);
 /* Returns the number of allocations of all threads so far. */
 size_t fr_alloc_count(void);
 
-/* Returns the number of allocations that have not been freed yet. */
+/* Returns the number of allocations that have not been freed so far. */
 size_t fr_alloc_live(void);
 
-/* Makes one allocation fail, in any thread, after `after` more allocations have succeeded. With SIZE_MAX no allocation
+/* Makes one allocation of any thread fail, after `after` more allocations have succeeded. With SIZE_MAX no allocation
  * fails. */
 void fr_alloc_fail(size_t after);
 

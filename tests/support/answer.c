@@ -1,4 +1,4 @@
-/* Runs a model and hashes its answer: see answer.h. */
+/* Implements answer.h: runs a model and hashes its answer. */
 #include "tests/support/answer.h"
 
 #include <check.h>

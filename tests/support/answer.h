@@ -28,15 +28,15 @@ typedef struct fr_test_draws {
     size_t which;
 } fr_test_draws;
 
-/* One way of running a model. Only `k`, `v` and `draws` may change the answer. */
+/* A way of running a model. Only `k`, `v` and `draws` may change the answer. */
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk;
     bool some; /* true: each run uses only a part of the threads, each time another number */
     int depth; /* number of drafts per step; may be FR_DRAFT_AUTO */
     fr_test_method method;
-    const char *drafts;  /* option text for the drafter's method; NULL: mtp */
-    const char *k, *v;   /* types of cached keys and values; NULL: the usual ones */
+    const char *drafts;  /* option text for the drafter's method, or NULL for mtp */
+    const char *k, *v;   /* types of cached keys and values, or NULL for the usual ones */
     fr_test_draws draws; /* how ids are chosen */
 } fr_manner;
 

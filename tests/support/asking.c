@@ -1,4 +1,4 @@
-/* Sends requests for text and reads the answers: see asking.h. */
+/* Implements asking.h: sends requests for text and reads the answers. */
 #include "tests/support/asking.h"
 
 #include <check.h>

@@ -33,7 +33,7 @@ fr_events fr_ask_stream(uint16_t port, const char *path, const json_t *body);
 json_t *fr_events_next(fr_events *events);
 void fr_events_close(fr_events *events);
 
-/* fr_events_said returns the content of all remaining events, and fr_whole_said the content of a whole answer. */
+/* fr_events_said returns the content of all remaining events. fr_whole_said returns the content of a whole answer. */
 json_t *fr_events_said(fr_events *events);
 json_t *fr_whole_said(const json_t *answer);
 

@@ -1,4 +1,4 @@
-/* Makes cases for the checks of block-quantized kernels: see block_cases.h. */
+/* Implements block_cases.h: makes cases for the checks of block-quantized kernels. */
 #include "tests/support/block_cases.h"
 
 #include <math.h>

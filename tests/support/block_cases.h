@@ -20,10 +20,10 @@ typedef enum fr_row_mode {
     FR_ROW_FULL,      /* one magnitude with random signs: all codes are 127 or -127 */
     FR_ROW_POSITIVE,  /* one magnitude and one sign: the largest sums possible */
     FR_ROW_TIES,      /* values halfway between two codes */
-    FR_ROW_SMALL,     /* values around 2^-100, so that a block quantizes to zeros; also denormals */
+    FR_ROW_SMALL,     /* values around 2^-100, so that a block quantizes to zeros; some are denormal */
     FR_ROW_LARGE,     /* values up to the largest float */
     FR_ROW_NONFINITE, /* NaN and infinities in some blocks */
-    FR_ROW_SPARSE,    /* whole blocks of zeros, of both signs */
+    FR_ROW_SPARSE,    /* whole blocks of +0 or -0 */
     FR_ROW_MODES
 } fr_row_mode;
 

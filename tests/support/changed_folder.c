@@ -1,4 +1,4 @@
-/* Copies a published folder with another config.json: see changed_folder.h. */
+/* Implements changed_folder.h: copies a published folder with another config.json. */
 #include "tests/support/changed_folder.h"
 
 #include <check.h>
@@ -22,7 +22,7 @@ static void write_config(const char *from, const char *changes, const char *to) 
     json_decref(config);
 }
 
-/* The function that for_each_file calls for each file of a folder. */
+/* The type of the function that for_each_file calls for each file of a folder. */
 typedef void fr_file_fn(const char *from, const char *to, const char *name);
 
 static void for_each_file(const char *folder, const char *from, const char *to, fr_file_fn *call) {

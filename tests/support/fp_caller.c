@@ -1,4 +1,4 @@
-/* Sets an unfriendly floating-point environment: see fp_caller.h. */
+/* Implements fp_caller.h: sets an unfriendly floating-point environment. */
 #include "tests/support/fp_caller.h"
 
 #ifdef __x86_64__

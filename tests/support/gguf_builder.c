@@ -1,4 +1,4 @@
-/* Writes GGUF files piece by piece: see gguf_builder.h. */
+/* Implements gguf_builder.h: writes GGUF files piece by piece. */
 #include "tests/support/gguf_builder.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
-/* Writes GGUF files for suites piece by piece, so that every piece can be wrong.
+/* Writes GGUF files for suites piece by piece, so that a suite can make any piece wrong.
  *
- * In: numbers and texts. Out: bytes in memory, or a file. Nothing is checked here. */
+ * In: numbers and texts. Out: bytes in memory, or a file. The functions check nothing. */
 #ifndef FR_TESTS_GGUF_BUILDER_H
 #define FR_TESTS_GGUF_BUILDER_H
 
@@ -21,7 +21,7 @@ void fr_build_string(fr_builder *builder, const char *text);
 /* Adds the magic, version 3 and the two counts. */
 void fr_build_header(fr_builder *builder, uint64_t tensors, uint64_t keys);
 
-/* These functions add a key with its value. */
+/* Each of these functions adds a key and its value. */
 void fr_build_key(fr_builder *builder, const char *key, fr_gguf_type type);
 void fr_build_key_u32(fr_builder *builder, const char *key, uint32_t value);
 void fr_build_key_f32(fr_builder *builder, const char *key, float value);

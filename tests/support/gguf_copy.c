@@ -1,4 +1,4 @@
-/* Copies GGUF files with other tensors: see gguf_copy.h. */
+/* Implements gguf_copy.h: copies GGUF files with other tensors. */
 #include "tests/support/gguf_copy.h"
 
 #include <check.h>

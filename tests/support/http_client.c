@@ -1,4 +1,4 @@
-/* A small HTTP/1.1 client for suites: see http_client.h. */
+/* Implements http_client.h, a small HTTP/1.1 client for suites. */
 #include "tests/support/http_client.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* Makes a block drafter with random weights: see made_drafter.h. */
+/* Implements made_drafter.h: makes a block drafter with random weights. */
 #include "tests/support/made_drafter.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* Chooses runs over several factors: see pairs.h. */
+/* Implements pairs.h: chooses runs over several factors. */
 #include "tests/support/pairs.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* Opens reference fixtures for suites: see reference.h. */
+/* Implements reference.h: opens reference fixtures for suites. */
 #include "tests/support/reference.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* Runs the server as a child process: see server.h. */
+/* Implements server.h: runs the server as a child process. */
 #include "tests/support/server.h"
 
 #include <check.h>

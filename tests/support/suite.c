@@ -1,4 +1,4 @@
-/* The main function of suites: see suite.h. */
+/* Implements suite.h: the main function of suites. */
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Opens tokenizers for tests: see token_files.h. */
+/* Implements token_files.h: opens tokenizers for tests. */
 #include "tests/support/token_files.h"
 
 #include <check.h>

@@ -968,7 +968,7 @@ START_TEST(a_point_is_for_its_next_id) {
             ck_assert_uint_eq(without, differs >= at ? at : i ? LEFT_AT : 0);
         }
     }
-    run(w, t, 2 * PAGE + 1); /* the tail becomes a whole block and keeps the point */
+    run(w, t, 2 * PAGE + 1); /* the tail becomes a whole block, and its point is kept */
     ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, 0), PAGE + 4);
     close_world(w);
 }

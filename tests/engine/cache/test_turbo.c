@@ -1,7 +1,7 @@
 /* Tests turbo4 and turbo3, two types in which the KV cache stores keys and values. The rotation, the codes and the
  * scales must be those of a float64 reference (tests/references/turbo.py). The error must be within the bound that
- * TurboQuant's paper proves. Every instruction set must rotate to the same bits. Other types and widths that can't be
- * combined with turbo4 or turbo3 must be refused. */
+ * TurboQuant's paper proves. Every instruction set must rotate to the same bits. Latents, and heads whose width is not
+ * a multiple of 32, must be refused. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>

@@ -25,7 +25,7 @@
 enum { MOST = FR_STEP_MAX - 1, IDS = 48, VOCAB = 320 };
 
 static const struct {
-    const char *name, *drafter, *method, *scores; /* scores: the name of the reference's tensor of draft scores */
+    const char *name, *drafter, *method, *scores; /* scores: name of the tensor with the reference's draft scores */
     bool shares;                                  /* all rows of a block share one window, which GGUF can't express */
 } subjects[] = {{"qwen3", "drafter", "dflash", "logits", false},
                 {"qwen3", "drafter.gguf", "dflash", "logits", false},
@@ -160,7 +160,7 @@ static void expect_scores(const bench *b, const char *name, size_t drafts, float
         }
         return;
     }
-    bool rows = strcmp(b->scores, "logits") == 0; /* the tensor "logits" also has rows before the first draft */
+    bool rows = strcmp(b->scores, "logits") == 0; /* the tensor "logits" also has rows from before the first draft */
     ck_assert_uint_eq(count, (drafts + (rows ? b->first : 0)) * b->scored);
     if (rows) scores += b->first * b->scored;
     for (size_t d = 0; d < drafts; d++)

@@ -69,7 +69,7 @@ static void replace(uint8_t *bytes, size_t size, const char *from, const char *t
     ck_assert_msg(count > 0, "%s is nowhere", from);
 }
 
-/* A value that is written into the tensor d2t, the map from draft ids to target ids. */
+/* A value to write into the tensor d2t, which maps draft ids to target ids. */
 typedef struct damage {
     size_t index;
     int64_t value;
@@ -328,7 +328,7 @@ END_TEST
 /* --------------------------------------------------------------------------------------------------------- tensors */
 
 static const struct {
-    const char *drafter, *from, *to; /* a tensor's name, shape or type, and what replaces it */
+    const char *drafter, *from, *to; /* a tensor's name, shape or type, and its replacement */
     damage d2t;                      /* if `from` is NULL, this value is changed instead */
     const char *line;
 } tensors[] = {
@@ -397,7 +397,7 @@ static const struct {
     {"dspark-qwen3", "output.weight", "outpup.weight", ""},
 };
 
-/* Copies a file into the folder, with `from` replaced by `to`. */
+/* Copies a drafter's file to the folder. In the copy, `from` is replaced by `to`. */
 static void write_file(const char *drafter, const char *from, const char *to) {
     char whole[128];
     size_t length;

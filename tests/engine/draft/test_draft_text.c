@@ -35,7 +35,7 @@ static int32_t moved(int32_t id) {
     return id < FIRST_MOVED ? id : FIRST_MOVED + DEMO_VOCAB - 1 - id;
 }
 
-/* Replaces a link in the folder by a new file, and opens it. */
+/* In the folder, replaces a link by a new file, and opens this file. */
 static FILE *replace(const fr_changed_folder *folder, const char *name) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
@@ -295,7 +295,7 @@ static void draw(const subject *s) {
     set(s, FR_OPT_SEED, 5);
 }
 
-/* Tests greedy and sampled text at several depths with draft models that were not made for the target. */
+/* Tests greedy and sampled text at several draft depths. The draft models were not made for the target. */
 START_TEST(the_text_is_the_targets) {
     static const int64_t depths[] = {1, 4, FR_STEP_MAX - 1};
     int32_t plain[TEXT], drafted[TEXT];

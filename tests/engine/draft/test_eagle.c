@@ -134,8 +134,8 @@ static const char *write_plain(void) {
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* Writes the drafter in the form that SpecForge publishes. In its configuration the number k means the output of the
- * target's layer k, counted from 0. */
+/* Writes the drafter in the form that SpecForge publishes. The number k in this form's configuration means the output
+ * of the target's layer k, counted from 0. */
 static const char *write_nested(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"eagle_config\": "
@@ -143,7 +143,7 @@ static const char *write_nested(void) {
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* Writes the GGUF file that forerun quantize makes of the folder. */
+/* Writes the GGUF file that `forerun quantize` makes from the folder. */
 static const char *write_file(void) {
     const fr_lab_quantization how = {.type = "f32", .drafter = LLAMA "eagle3"};
     FILE *out = fopen(in_folder("drafter.gguf"), "wb");
@@ -341,7 +341,7 @@ static const struct {
     size_t vocab; /* number of ids that the drafter scores */
 } odd[] = {
     {LLAMA "eagle3-odd", true, 101},   /* EAGLE 3.1 with every flag; its rows are narrower than the target's */
-    {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
+    {LLAMA "eagle3-qwen", true, 101},  /* one sliding layer as in Qwen3, and a norm for each of aux_layers */
     {LLAMA "eagle-odd", false, VOCAB}, /* fc without bias, attention with biases, and the target's embeddings */
 };
 enum { QWEN = 1, ODD = sizeof odd / sizeof *odd }; /* QWEN: index of eagle3-qwen */
@@ -681,7 +681,7 @@ END_TEST
 
 static const struct {
     const char *target, *drafter, *words[2];
-    bool helps; /* the drafter fits the target, so some drafts must be accepted */
+    bool helps; /* true: the drafter fits the target, so some drafts must be accepted */
 } pairs[] = {
     {FR_TEST_MODELS "llama", LLAMA "eagle3", {"eagle3", "ngram,eagle3"}, true},
     {FR_TEST_MODELS "llama", LLAMA "eagle", {"eagle", "ngram,eagle"}, true},

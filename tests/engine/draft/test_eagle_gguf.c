@@ -133,7 +133,7 @@ START_TEST(every_type_is_near) {
 }
 END_TEST
 
-/* Writes a copy, keyless.gguf, without the key that gives the size of the vocabulary. */
+/* Writes a copy named keyless.gguf. It lacks the key with the size of the vocabulary. */
 static void write_keyless(const char *from) {
     fr_gguf_hide_key(from, in_folder("keyless.gguf"), "eagle3.vocab_size");
 }

@@ -160,10 +160,10 @@ START_TEST(it_follows_a_new_prompt_a_cut_text_and_a_rejection) {
     begin(o.draft, text, 6);
     ck_assert_uint_eq(propose(o.draft, text, 9, 1, drafts), 1);
     ck_assert_int_eq(drafts[0], 4);
-    text[9] = 8; /* the target's id is 8, so the draft 4 was wrong */
+    text[9] = 8; /* the target's id is 8, so the draft (4) was wrong */
     o.draft->method->commit(o.draft, &(fr_draft_view){.ids = text, .length = 10}, 1, 0);
     ck_assert_uint_eq(propose(o.draft, text, 10, 1, drafts), 0);
-    text[3] = 1, text[4] = 2, text[5] = 3; /* the text was truncated to three ids, and another prompt followed */
+    text[3] = 1, text[4] = 2, text[5] = 3; /* as if the text was truncated to three ids and a new prompt followed */
     begin(o.draft, text, 6);
     ck_assert_uint_eq(propose(o.draft, text, 6, 3, drafts), 3);
     ck_assert_mem_eq(drafts, ((int32_t[]){1, 2, 3}), 3 * sizeof *drafts);

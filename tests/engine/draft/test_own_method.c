@@ -205,7 +205,7 @@ END_TEST
  * probability for each draft. */
 typedef struct oracle {
     int32_t text[PROMPT + TEXT + FR_STEP_MAX], vocab;
-    float wrong; /* the probability that the method reports for wrong drafts */
+    float wrong; /* the probability that the method reports for a wrong draft */
     bool tells;
 } oracle;
 

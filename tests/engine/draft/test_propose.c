@@ -139,7 +139,7 @@ static void close_world(world *w) {
     fr_options_free(w->options);
 }
 
-/* Makes random ids. Every second text repeats nine ids, so that the method ngram has drafts. */
+/* Makes random ids. Every second text repeats the same nine ids, so that the draft method ngram finds drafts in it. */
 static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     size_t circle = i % 2 ? 9 : count;
     for (size_t at = 0; at < count; at++) {
@@ -238,7 +238,7 @@ static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, co
                          .proposed = 99};
 }
 
-/* Returns how many rows the method's own cache holds. */
+/* Returns the number of rows in the draft method's own cache. */
 static size_t frontier(const fr_proposal *p) {
     fr_draft *reader = fr_draft_reader(p->draft, 0);
     const fr_kv *kv = reader && reader->method->kv ? reader->method->kv(reader) : NULL;
@@ -350,7 +350,7 @@ static const fr_draft_method method_a = {
 static const fr_draft_method method_b = {
     .name = "b", .open = open_b, .propose = noting_propose, .follow = noting_follow};
 
-/* The last opened draft of method_a and of method_b. */
+/* The drafts (open instances of a method) that open_a and open_b have made last. */
 static noting *opened_a, *opened_b;
 
 static fr_draft *open_a(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {

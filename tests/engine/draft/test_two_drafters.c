@@ -89,7 +89,7 @@ static void step(subject *s) {
     s->length += count;
 }
 
-/* The drafts of a session, with their scores. */
+/* Drafts of a session and their scores. */
 typedef struct drafts {
     size_t count;
     int32_t ids[DRAFTS];
@@ -104,8 +104,8 @@ static void ask(fr_session *session, size_t by, drafts *d) {
     d->count = p.proposed;
 }
 
-/* Asks two sessions for drafts of the same drafter: the session with both drafters, and the session with this drafter
- * alone. The drafts must be the same, and their scores equal to the last bit. */
+/* Requests drafts of the same drafter in two sessions: in the session that has both drafters, and in the session that
+ * has only this one. The drafts must be the same, and their scores must have the same bits. */
 static void compare(subject *s, size_t drafter) {
     static drafts both, alone;
     ask(s->session[0], 1 + drafter, &both);

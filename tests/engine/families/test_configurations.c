@@ -25,7 +25,7 @@ static const struct {
     const char *name, *changes; /* changes: members that replace those of config.json; a null removes the member */
     const char *text;           /* members that replace those of text_config, or NULL if there is no text_config */
 } cases[] = {
-    /* The older key rope_scaling is used instead of rope_parameters, and type instead of rope_type. */
+    /* This configuration has the older key rope_scaling instead of rope_parameters, and type instead of rope_type. */
     {"qwen35-odd",
      "{\"rope_parameters\": null, \"rope_scaling\": {\"type\": \"default\", \"mrope_section\": [2, 1, 1]}, "
      "\"rope_theta\": 5000.0, \"partial_rotary_factor\": 0.4}",
@@ -40,7 +40,7 @@ static const struct {
     /* If both rope_parameters and rope_scaling are present, rope_scaling is used. An empty rope_scaling is ignored. */
     {"glm4-moe-dense", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10.0}}", NULL},
     {"qwen35-odd", "{\"rope_scaling\": {}}", NULL},
-    /* rope_scaling may leave out the original number of positions. Then max_position_embeddings is that number. */
+    /* rope_scaling may lack the original number of positions. Then the value of max_position_embeddings is used. */
     {"glm4-moe-dense",
      "{\"max_position_embeddings\": 40, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 5.0, \"beta_fast\": 8}}",
      NULL},
@@ -276,7 +276,7 @@ START_TEST(an_mtp_layer_need_not_be_announced) {
 }
 END_TEST
 
-/* Gemma 4's 12B model gets the defaults of Gemma4UnifiedTextConfig, some of which differ from those of
+/* Gemma 4's 12B model has the defaults of Gemma4UnifiedTextConfig. Some of them differ from those of
  * Gemma4TextConfig. */
 START_TEST(gemma4_12b_has_defaults_of_its_own) {
     fr_changed_folder folder;
@@ -306,8 +306,9 @@ START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
 }
 END_TEST
 
-/* ModelOpt writes the name of a quantization's algorithm into hf_quant_config.json. Newer versions also write it into
- * config.json, with or without quant_method. If the algorithm is not supported, the error line must have its name. */
+/* ModelOpt writes the name of a quantization's algorithm to hf_quant_config.json. Newer versions also write it to
+ * config.json, with or without quant_method. If forerun does not support the algorithm, the error line must contain its
+ * name. */
 START_TEST(what_modelopt_quantizes_otherwise_is_refused_by_its_algorithm) {
     static const struct {
         const char *changes, *file, *line;

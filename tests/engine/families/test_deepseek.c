@@ -40,7 +40,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Converts a folder or a file to this type and writes it to folder/model.gguf. Returns the path. */
+/* Converts a folder or a file to a GGUF file of this type, folder/model.gguf. Returns the path of the new file. */
 static const char *written(const char *path, const char *type, bool pure) {
     snprintf(file, sizeof file, "%s/model.gguf", folder);
     FILE *out = fopen(file, "wb");

@@ -1,6 +1,6 @@
 /* Compares dense decoders with transformers (tests/references/dense.py): the logits of prompts, and greedy text. The
  * models are read from folders and from the GGUF files that llama.cpp makes of them. Also tests that every way of
- * running gives one answer. Families that differ only in rows of tables are tested here.
+ * running a model gives the same answer. Families that differ only in rows of tables are tested here.
  *
  * If the engine left out a window, a bias or a norm, the logits would change by at least a hundred times the bound.
  * Each reference records how far its logits change when one of these features is left out, and this suite checks the
@@ -215,7 +215,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
-/* Generates sampled text, which depends on every logit. */
+/* Generates sampled text, because sampled text depends on every logit. */
 static void text_of(const char *path, const char *isa, int threads, int chunk, const char *method, int32_t *ids) {
     static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     fr_options *options = endless();

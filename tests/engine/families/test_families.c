@@ -211,7 +211,7 @@ static const struct {
     {"gemma4-e", "{}"},
     {"gemma4-e-layers", "{}"},
     {"gemma4-moe", "{}"},
-    {"ling-biased", "{}"}, /* this model has one group of experts; published ones have several */
+    {"ling-biased", "{}"}, /* published models have several groups of experts, this one has one */
     {"sarvam-saved", "{}"},
     {"nemotron-3-mtp", "{\"routed_scaling_factor\": 1.3}"},
     {"mellum-mtp", "{}"}, /* the file has no MTP layer */
@@ -349,8 +349,8 @@ START_TEST(a_mixture_in_no_layer_is_refused_or_written) {
 }
 END_TEST
 
-/* Writes only the metadata of a Gemma 3 with this number of layers and this query_pre_attn_scalar. Its widths are
- * those of the published 27B model. */
+/* Writes only the metadata of a Gemma 3 model. It has this number of layers, this query_pre_attn_scalar, and the widths
+ * of the published 27B model. */
 static fr_status write_scaled(long long layers, long long scalar, fr_model_spec *spec) {
     return write_metadata(&fr_family_gemma3,
                           json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "num_hidden_layers", layers, "hidden_size", 5376,

@@ -478,7 +478,7 @@ static const struct {
     const char *file, *tensor;
     uint64_t shape; /* 0: not changed */
     uint32_t type;  /* 0: F32 */
-    size_t at;      /* index of the value that is changed */
+    size_t at;      /* index of the value to change */
     float value;    /* 0: not changed */
     const char *words;
 } wrong_scales[] = {

@@ -284,7 +284,7 @@ START_TEST(a_fork_without_its_picture) {
     ck_assert_ptr_null(fork);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "without its picture"));
     require(fr_session_prompt(session, ids + behind, count - behind));
-    fr_options *drafts = fr_options_new(); /* a fork with a drafter runs the whole text again */
+    fr_options *drafts = fr_options_new(); /* to fork with a drafter, the whole text must be run again */
     ck_assert_int_eq(fr_session_fork(session, drafts, &fork), FR_INPUT);
     ck_assert_ptr_null(fork);
     require(fr_session_fork(session, NULL, &fork));
@@ -305,7 +305,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ partial rotation */
 
-/* An abort callback that returns true once, after *left calls. */
+/* An abort callback. It returns true once, after *left calls that return false. */
 static bool count_down(void *context) {
     int *left = context;
     return (*left)-- == 0;

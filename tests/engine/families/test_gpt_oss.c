@@ -154,8 +154,8 @@ START_TEST(damaged_experts_are_refused) {
 }
 END_TEST
 
-/* transformers 5.24 reads swiglu_limit and swiglu_alpha. The published limit is 7.0. A lower limit clamps more values,
- * so it changes the logits. An alpha other than the published 1.702 is refused. */
+/* As in transformers 5.24, swiglu_limit and swiglu_alpha are read. The published limit is 7.0. A lower limit clamps
+ * more values, so it must change the logits. An alpha other than the published 1.702 must be refused. */
 START_TEST(the_activation_is_as_the_folder_says) {
     static const struct {
         const char *keys;

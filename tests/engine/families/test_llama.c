@@ -1,6 +1,6 @@
 /* Tests Llama. llama.cpp's GGUF files must give the logits that transformers gives with the same weights. Every way of
- * running must give one answer. Some configurations and tensors must be refused. test_reference.c compares folders with
- * transformers. */
+ * running a model must give the same answer. Some configurations and tensors must be refused. test_reference.c compares
+ * folders with transformers. */
 /* suite: threads */
 #include <check.h>
 #include <jansson.h>
@@ -56,8 +56,8 @@ static fr_model *open_decoded(const char *path) {
     return model;
 }
 
-/* The file has the rows of queries and keys in llama.cpp's order, and a tensor with factors for rotary positions. Its
- * logits must be the reference's. */
+/* The file has the rows of queries and keys in llama.cpp's order. It also has a tensor with factors for rotary
+ * positions. Its logits must be those of the reference. */
 START_TEST(a_file_has_the_references_logits) {
     fr_model *model = open_decoded(GGUF ".gguf");
     fr_session *session;
@@ -305,7 +305,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
-/* Generates sampled text, which depends on every logit. */
+/* Generates sampled text, because sampled text depends on every logit. */
 static void text_of(const char *path, const char *isa, int threads, int chunk, const char *method, int32_t *ids) {
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     fr_options *options = fr_options_new();

@@ -1,5 +1,6 @@
-/* Tests mixtures of experts. A folder and its GGUF file must be the same model, and every way of running must give one
- * answer. Wrong routers, names and configurations are refused. test_reference.c compares folders with transformers. */
+/* Tests mixtures of experts. A folder and its GGUF file must be the same model, and every way of running it must give
+ * the same answer. Wrong routers, names and configurations are refused. test_reference.c compares folders with
+ * transformers. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -56,7 +57,7 @@ static void write_gguf(const char *model, const char *type, bool pure) {
     fclose(out);
 }
 
-/* The logits of the prompt. If there is an MTP layer, also the logits of its drafts after the prompt. */
+/* The logits of the prompt. If the model has an MTP layer, also the logits of this layer's drafts after the prompt. */
 typedef struct answer {
     fr_rows logits, drafts;
 } answer;

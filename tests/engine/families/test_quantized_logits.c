@@ -49,7 +49,7 @@ static const char *const types[] = {"q8_0", "q4_0", "q4_k"};
 
 enum { MODELS = sizeof models / sizeof *models, TYPES = sizeof types / sizeof *types };
 
-/* Quantizes a model to this type and writes it to the folder. Returns the path. */
+/* Quantizes a model to this type and writes it to the folder. Writes the file's path to `to` and returns it. */
 static const char *quantized(const char *path, const char *type, bool pure, char *to, size_t size) {
     snprintf(to, size, "%s/%s.gguf", folder.path, type);
     FILE *out = fopen(to, "wb");

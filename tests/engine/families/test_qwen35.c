@@ -374,7 +374,7 @@ START_TEST(an_older_file_tells_by_an_interval) {
     fr_model *model;
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.attention.recurrent_layers",
                  "qwen35.attention.recurrent_lxyers");
-    /* the interval in the file is 4, but this model has attention in every third layer */
+    /* in the file the interval is 4, but in this model every third layer has attention */
     expect_line(fr_model_open(folder.file, NULL, &model), FR_INPUT, "blk.");
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.full_attention_interval",
                  "qwen35.fxll_attention_interval");

@@ -95,7 +95,7 @@ START_TEST(an_architecture_that_is_not_built_is_refused) {
     static const char *const lines[] = {"inspect -m %s", "generate -p x -m %s", "verify -m %s",
                                         "quantize --type q4_0 -o /dev/null -m %s"};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        if (cases[_i].gguf && i == 3) continue; /* quantize converts GGUF files of any architecture */
+        if (cases[_i].gguf && i == 3) continue; /* quantize accepts GGUF files of any architecture */
         snprintf(line, sizeof line, lines[i], model);
         expect(line, cases[_i].status, cases[_i].says, cases[_i].listed);
     }

@@ -164,7 +164,7 @@ static void check_teams(side_by_side *s, const batch *batches, size_t count) {
     static const size_t teams[] = {3, 8, 1, 2, 5, 13}; /* an emulator runs only the first two */
     size_t size = s->batch.count * s->attend.stride, some = fr_test_emulated() ? 2 : sizeof teams / sizeof *teams;
     float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
-    size_t written = batches->heads * s->layers[0].value_dim; /* number of values in a row */
+    size_t written = batches->heads * s->layers[0].value_dim; /* number of values in a row's output */
     memset(alone, 0xff, size * sizeof *alone);
     for (size_t t = 0, first = 0; t < count; first += batches[t++].rows)
         run_alone(s, first, batches[t].rows, alone + first * s->attend.stride);
@@ -235,8 +235,8 @@ START_TEST(long_contexts_are_joined_split_by_split) {
 }
 END_TEST
 
-/* A row's result must not depend on the other rows of the batch. The other rows may belong to the same timeline or to
- * other timelines, short or long. */
+/* A row's result must not depend on the other rows of the batch. These may belong to the same timeline or to other
+ * timelines, which may be short or long. */
 START_TEST(timelines_side_by_side_are_as_each_alone) {
     static const batch halves[] = {{2, 64, 6, 1, 700, 0, FR_F16, 0},
                                    {2, 64, 6, 4, 3, 0, FR_F16, 0},

@@ -113,8 +113,8 @@ START_TEST(of_equals_the_first_is_best) {
 }
 END_TEST
 
-/* The matrix has a huge value in column 2. The activations of row 2 double this column, so that a logit of row 2
- * overflows. The activations of other rows multiply the column by 0, so their logits stay finite. */
+/* The matrix has a huge value in column 2. The activations of row 2 select and double this column, so one logit of row
+ * 2 overflows. The other rows select other columns, so their logits stay finite. */
 START_TEST(what_is_not_finite_spoils_its_row) {
     static const size_t places[] = {0, 8191, 8192, 25000, VOCAB - 1};
     cap = 0.0f;

@@ -137,7 +137,7 @@ END_TEST
 
 enum { PROMPT = 90 };
 
-/* Collects the logits of a prompt, and 24 ids that are generated after it. */
+/* Gets the logits of a prompt, and 24 ids that are generated after the prompt. */
 static void run(fr_session *session, fr_rows *rows, int32_t ids[24]) {
     int32_t prompt[PROMPT];
     for (size_t i = 0; i < PROMPT; i++) prompt[i] = (int32_t)(11 + 17 * i) % 160;

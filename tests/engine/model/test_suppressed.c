@@ -1,9 +1,9 @@
-/* Tests ids that a model must never generate: generation_config.json's suppress_tokens, and GGUF's
- * tokenizer.ggml.suppress_tokens.
+/* Tests ids that a model must never generate. A folder lists them in generation_config.json (suppress_tokens), and a
+ * GGUF file in tokenizer.ggml.suppress_tokens.
  *
- * The reference is transformers' logits in the fixtures: if an id is suppressed, the best of the other ids is
- * generated. Most tests suppress every id of a reference's greedy text, so that each position of the text must get
- * another id. */
+ * The expected ids follow from transformers' logits in the fixtures: if the best id is suppressed, the best of the
+ * other ids must be generated. Most tests suppress every id of a reference's greedy text, so that each position of the
+ * text must get another id. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -180,7 +180,8 @@ START_TEST(the_best_of_the_others_comes) {
 }
 END_TEST
 
-/* Generates a text without drafts and, if there is a drafter, also with drafts. The two texts must be the same. */
+/* Generates a text without drafts. If there is a drafter, also generates the text with drafts, which must be the
+ * same. */
 static void compare_texts(const subject *s, int32_t *plain) {
     text t = first_text(&s->reference);
     int32_t drafted[COUNT];
@@ -468,7 +469,7 @@ END_TEST
 static const struct {
     const char *list;  /* suppress_tokens in generation_config.json */
     const char *words; /* a part of the error line, or NULL if the list is accepted */
-    size_t count;      /* number of ids that are read */
+    size_t count;      /* number of ids that the library reads from the list */
 } lists[] = {
     {"null", NULL, 0},
     {"[]", NULL, 0},

@@ -175,7 +175,7 @@ static size_t make_drafts(const drafter *d, fr_draft_depth_part *part, double ch
     return stood;
 }
 
-/* Runs one round and adds its time to *seconds. Returns the expected number of tokens. */
+/* Runs one round. Adds the round's time to *seconds and returns its expected number of tokens. */
 static double run_round(const world *w, const drafter *d, fr_draft_depth *depth, fr_draft_depth_timeline *states,
                         size_t timelines, uint64_t *random, double *seconds) {
     fr_draft_depth_part parts[CROWD];
@@ -281,7 +281,7 @@ START_TEST(compared_drafts_are_not_cut_by_chances) {
         ck_assert_uint_gt(part.planned, 1);
         ck_assert_uint_eq(part.asked, compares ? part.planned : 7);
         part.drafted = part.made = part.asked;
-        part.tells = true; /* the drafter reports probabilities, all of them 0 */
+        part.tells = true; /* here the drafter reports probability 0 for each draft */
         fr_draft_cut(&depth, &part, 1, MOST, 0);
         ck_assert_uint_eq(fr_draft_depth_verified(&part), compares ? part.planned : 0);
     }

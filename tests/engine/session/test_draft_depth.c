@@ -871,7 +871,7 @@ static double best_at(const world *w, double price, size_t longest, double *rate
     return most;
 }
 
-/* Returns the highest possible tokens per second, by Dinkelbach's method (1967). This rate is the price at which the
+/* Returns the highest possible tokens per second, found by Dinkelbach's method (1967). At this rate as the price, the
  * largest value of tokens - price * seconds is 0. */
 static double oracle(const world *w) {
     double best = 0;

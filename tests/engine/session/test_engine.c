@@ -100,8 +100,8 @@ static void make_ids(const subject *s, int32_t *ids, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------ the answers */
 
-/* The ids that a session generates, and a hash of the logits from which they were chosen. The first id's logits are
- * not in the hash. */
+/* The ids that a session generates, and a hash of the logits from which these ids were chosen. The hash does not
+ * include the logits of the first id. */
 typedef struct answer {
     int32_t ids[CONTEXT];
     size_t count;
@@ -526,7 +526,7 @@ static size_t all_ids(const talk *talks, size_t count) {
     return ids;
 }
 
-enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: number of common ids in full pages */
+enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: number of the common ids that fill whole pages */
 
 /* Several prompts with the same beginning are given in the same round. One session must run the common ids, while the
  * other sessions wait. */

@@ -87,8 +87,8 @@ static void end_message(const subject *s, int32_t *ids, size_t *count) {
     ids[(*count)++] = s->model->eos[0];
 }
 
-/* The ids of a reply, and a hash of the logits from which they were chosen. The first id's logits are not in the
- * hash. */
+/* The ids of a reply, and a hash of the logits from which these ids were chosen. The hash does not include the logits
+ * of the first id. */
 typedef struct said {
     int32_t ids[SAID];
     uint64_t logits;

@@ -78,7 +78,7 @@ static fr_status take(void *context, int32_t id, float own, const int32_t *ids, 
     return ++s->count == s->stop ? FR_ABORTED : FR_OK;
 }
 
-/* A prompt's scores, and the ids generated after it with the log-probability of each. */
+/* The scores of a prompt, and the ids that are generated after it, each with its log-probability. */
 typedef struct answer {
     scores prompt;
     int32_t ids[SAID + FR_STEP_MAX];

@@ -91,7 +91,7 @@ static size_t floats_of(const json_t *array, float *values) {
     return count;
 }
 
-/* A sampler with its memory of past tokens. */
+/* A sampler, with the memory for past tokens that it needs. */
 typedef struct drawer {
     fr_sampler sampler;
     fr_arena arena;
@@ -298,7 +298,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------- samplers along a timeline */
 
-/* The model of the tests below, and options with several samplers. */
+/* The model and the options of the tests below. The options set several samplers. */
 typedef struct subject {
     fr_reference r;
     fr_options *options;

@@ -89,7 +89,7 @@ static fr_options *options_of(const json_t *params, bool rejection) {
     return options;
 }
 
-/* A sampler with its memory of past tokens. */
+/* A sampler, with the memory for past tokens that it needs. */
 typedef struct drawer {
     fr_sampler sampler;
     fr_arena arena;
@@ -107,7 +107,7 @@ static void open_drawer(drawer *d, fr_options *options, size_t vocab) {
     fr_options_free(options);
 }
 
-/* Writes the probability of each id of the vocabulary; ids that the distribution leaves out get 0. */
+/* Writes the probability of each id of the vocabulary. An id that the distribution leaves out gets probability 0. */
 static void spread(const fr_distribution *p, double *probability, size_t vocab) {
     for (size_t i = 0; i < vocab; i++) probability[i] = 0;
     for (size_t i = 0; i < p->count; i++) probability[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
@@ -432,7 +432,7 @@ START_TEST(acceptance_and_residual_are_the_references) {
         json_array_foreach (json_object_get(one, "accept_prob"), i, chance) {
             double want = json_number_value(chance), of_p = fr_probability(&p, (int32_t)i),
                    of_q = fr_probability(&q, (int32_t)i);
-            if (b[i] == 0) continue; /* the drafter never drafts this token */
+            if (b[i] == 0) continue; /* the drafter's probability of this token is 0 */
             ck_assert(fr_accept_draft(of_p, of_q, want - 1e-6) || want == 0);
             ck_assert(want >= 1 || !fr_accept_draft(of_p, of_q, want + 1e-6));
         }
@@ -549,7 +549,7 @@ static size_t bin_of(const int32_t *tokens, size_t count) {
     return bin;
 }
 
-/* Returns the bin of a key such as "", "0" or "01", whose characters are token ids. */
+/* Returns the bin of a key such as "", "0" or "01". Each character of a key is a token id. */
 static size_t bin_of_key(const char *key) {
     int32_t tokens[3];
     for (size_t i = 0; key[i]; i++) tokens[i] = key[i] - '0';

@@ -302,7 +302,7 @@ START_TEST(seconds_add_up_to_the_statistics) {
     for (size_t i = 0; i < json_array_size(prompts); i++) prefill += real(json_array_get(prompts, i), "seconds");
     for (int p = 0; p < 4; p++) ck_assert_double_eq_tol(sums[p], fr_session_stat(session, phases[p].stat), 1e-7);
     ck_assert_double_gt(sums[2], 0);
-    ck_assert_double_lt(sums[2], sums[1]); /* comparing four ids is faster than a forward pass */
+    ck_assert_double_lt(sums[2], sums[1]); /* comparing four ids takes less time than a forward pass */
     ck_assert_double_gt(prefill, 0);
     ck_assert_double_le(prefill, fr_session_stat(session, FR_STAT_PREFILL_SECONDS) + 1e-7);
     json_decref(accepts);
@@ -315,7 +315,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- header */
 
-/* The name of the model's folder has odd bytes: quotes, a newline, an incomplete character. */
+/* The name of the model's folder contains unusual bytes: quotes, a newline and an incomplete character. */
 START_TEST(any_path_is_a_json_string) {
     static const char name[] = "fr\"\\\n\x01\x1f\xff\xc3\xa9\xe2\x82<";
     static const char shown[] = "fr\"\\\n\x01\x1f\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd";

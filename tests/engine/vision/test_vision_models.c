@@ -348,7 +348,7 @@ START_TEST(limits_make_fewer_tokens) {
 }
 END_TEST
 
-/* The expected sizes were computed with transformers' processor (make_sizes.py). */
+/* Compares sizes with those that transformers' processor computed (make_sizes.py). */
 START_TEST(sizes_are_those_of_qwens_processor) {
     fr_reference r;
     json_t *sizes = json_load_file("tests/data/vision/sizes.json", 0, NULL), *entry;
@@ -686,7 +686,7 @@ END_TEST
  * removes the member. */
 static const struct {
     int kind;
-    const char *file, *key, *value, *line; /* line NULL: the model is accepted */
+    const char *file, *key, *value, *line; /* if line is NULL, the model is accepted */
 } changes[] = {
     {8, "config.json", "hidden_act", "\"quick_gelu\"", "hidden_act quick_gelu of the vision tower is not built"},
     {8, "config.json", "image_size", "5", "no whole number of tokens"},

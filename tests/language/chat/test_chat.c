@@ -115,7 +115,7 @@ static void check_text(const fr_tokenizer *tokenizer, const char *messages, cons
 #define NO_PROMPT "{\"add_generation_prompt\": false}"
 #define HELLO     "[{\"role\": \"user\", \"content\": \"Hello!\"}]"
 
-/* Without options the text ends with a generation prompt, and thinking is off. */
+/* If a chat has no options, its text ends with a generation prompt, and thinking is off. */
 START_TEST(defaults) {
     fr_tokenizer *tokenizer = open_gemma();
     const char *expected = "<bos><|turn>user\nHello!<turn|>\n<|turn>model\n<|channel>thought\n<channel|>";

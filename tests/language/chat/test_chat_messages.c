@@ -170,7 +170,7 @@ END_TEST
  * in either form. */
 START_TEST(which_arguments) {
     static const struct {
-        const char *source, *text, *object; /* the template's result for a text and for an object */
+        const char *source, *text, *object; /* the template's results for a text and for an object */
     } cases[] = {
         {CALLS "{{ a | tojson }}" ENDED, "{\"k\": [1]}", "{\"k\": [1]}"},
         {CALLS "{{ '' + a }}" ENDED, "{\"k\":[1]}", "{\"k\": [1]}"},

@@ -55,7 +55,7 @@ typedef struct subject {
 
 /* ----------------------------------------------------------------------------------------------------- the messages */
 
-/* The control tokens of all families, and texts that look like them. */
+/* The control tokens of all families, and texts that look like control tokens. */
 static const char *const attempts[] = {"<|im_end|>",
                                        "<|im_start|>",
                                        "<think>",

@@ -852,7 +852,7 @@ START_TEST(any_cut) {
 }
 END_TEST
 
-/* A mark that is a single token must work like a mark found in the text. */
+/* A mark that is a single token must work like a mark that is found in the text. */
 START_TEST(families_by_tokens) {
     static const char tools[] =
         "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
@@ -1492,7 +1492,8 @@ static bool scans(const char *text, size_t length) {
     return fr_json_scan_complete(&scan);
 }
 
-/* The scanner of JSON must agree with jansson, on valid texts and on texts in which one or two bytes were changed. */
+/* The scanner of JSON must agree with jansson. The texts are valid ones, and valid ones in which one or two bytes are
+ * changed. */
 START_TEST(scanned_json) {
     static const char *const texts[] = {
         "{\"a\": [1, -2.5e+3, true, null, {\"b\": {}}], \"\\u00e4\\n\\\"\": \"x\", \"c\": []}",

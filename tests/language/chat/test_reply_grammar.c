@@ -394,7 +394,7 @@ static char *with_quotes(const char *text) {
     return copy;
 }
 
-/* With these errors a tool is refused even if it is not strict. */
+/* These errors refuse a tool even if the tool is not strict. */
 static const char *const heeded_always[] = {"with a NUL", "parameters are", "too many steps to read"};
 
 START_TEST(refused_by_place) {

@@ -109,7 +109,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_INPUT, "64 deep", LIST("{\"allOf\":[", "{\"$ref\":\"#\"}", 5, "]}")},
     {SCHEMA, FR_OK, NULL, ROWS("", "{\"minItems\":99999,\"maxItems\":1e15,\"items\":", 60, "true", "}", 60, "")},
     {SCHEMA, FR_INPUT, LARGE, ROWS("", "{\"minContains\":64,\"contains\":", 6, "{}", "}", 6, "")},
-    /* Patterns of strings and of names need large automata. */
+    /* Patterns of strings and of member names need large automata. */
     {SCHEMA, FR_OK, NULL, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{0,100}){0,100}$", "", 0, "\"}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{100}a|.{99}b){100,}$", "", 0, "\"}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"pattern\":\"^((?=a.{9}b)a|(?!.{12}c)[ab])*$", "", 0, "\"}")},

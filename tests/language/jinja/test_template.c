@@ -259,7 +259,7 @@ static const struct {
     {"{{ 9223372036854775808 }}", "t:1: a number that is too large"},
     {"{{ '9223372036854775808' | int }}", "t:1: int: more than 64 bits"},
     {"{{ 2 ** 0.5 }}", "t:1: a power that is not a whole number"},
-    /* Templates that take too long are refused. */
+    /* Templates that take too long must be refused. */
     {"{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", "more than 10000000 steps"},
     {"{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}", "nested deeper than"},
     {"{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}",

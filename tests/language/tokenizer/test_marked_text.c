@@ -356,7 +356,7 @@ START_TEST(trusted_alone) {
 }
 END_TEST
 
-/* No byte may be lost or added, whichever bytes are trusted. */
+/* Whichever bytes are trusted, no byte may be lost or added. */
 START_TEST(all_bytes_are_there) {
     static subject s;
     static sample text, harmless;
