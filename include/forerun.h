@@ -391,10 +391,10 @@ size_t fr_session_context(const fr_session *session);
 /* Returns the timeline's length and the timeline itself, which belongs to the session until its next call. */
 size_t fr_session_ids(const fr_session *session, const int32_t **ids);
 
-/* Before each forward, the callback decides whether to abort; in a long prompt it is called every FR_OPT_CHUNK tokens.
- * If the callback returns true, the call returns FR_ABORTED. The session stays usable. Its timeline and the ids already
- * given are kept, and the next prompt or step runs the rest (truncate the timeline to drop the rest). NULL removes the
- * callback. The callback may call fr_session_waiting, but no other function of the session. */
+/* The callback is called before each forward, which in a long prompt is every FR_OPT_CHUNK tokens. If it returns true,
+ * the session's call ends and returns FR_ABORTED. The session stays usable. Its timeline and the ids already given are
+ * kept, and the next prompt or step runs the rest (truncate the timeline to drop the rest). NULL removes the callback.
+ * The callback may call fr_session_waiting, but no other function of the session. */
 typedef bool fr_abort_fn(void *context);
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
 
@@ -561,15 +561,15 @@ typedef enum fr_option {
     FR_OPT_TEMPERATURE = 26,
     /* Keeps the k largest logits, and all that equal the smallest of these. Default 0: all. */
     FR_OPT_TOP_K = 27,
-    /* Number 0 to 1: keeps the fewest tokens whose probabilities sum to this, the most probable first. Default 1:
-     * all. */
+    /* Number 0 to 1: keeps the most probable tokens, and as few of them as are needed for their probabilities to sum to
+     * this. Default 1: all. */
     FR_OPT_TOP_P = 28,
     /* Number 0 to 1: keeps tokens whose probability is at least this number times that of the most probable token.
      * Default 0: all. */
     FR_OPT_MIN_P = 29,
     /* Number 0 to 1. A token's surprise is -log of its probability. This filter sorts tokens by how near their surprise
-     * is to the entropy, and keeps the fewest, nearest first, whose probabilities sum to more than this number. Default
-     * 1: all. */
+     * is to the entropy. Beginning with the nearest, it keeps as few as are needed for their probabilities to sum to
+     * more than this number. Default 1: all. */
     FR_OPT_TYPICAL_P = 40,
     /* Number -1 to 1000: keeps logits at most this many standard deviations below the largest. Default -1, like 0:
      * all. */
@@ -1355,11 +1355,11 @@ fr_status fr_model_estimate(const char *path, const char *drafter, const fr_opti
 /* Finds the path of a model that another program has downloaded, by its name. Nothing is downloaded. environment: texts
  * NAME=VALUE and a NULL, like POSIX's environ, which say where the stores are; NULL: none. Names:
  *
- *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME), llama.cpp's (LLAMA_CACHE) or LM
- *                       Studio's folder: the folder as published, or its GGUF file of type Q4_K_M or Q8_0, or its
- *                       first GGUF file
- *     ORG/NAME:TYPE     its first GGUF file of a type, such as Q5_K_M
- *     ORG/NAME:FILE     its GGUF file of that name
+ *     ORG/NAME          a repository in the cache of Hugging Face (HF_HUB_CACHE, HF_HOME) or llama.cpp (LLAMA_CACHE),
+ *                       or in LM Studio's folder. The path is that of the repository's folder, if it is a published
+ *                       model; otherwise that of its GGUF file of type Q4_K_M or Q8_0, or of its first GGUF file
+ *     ORG/NAME:TYPE     the repository's first GGUF file of a type, such as Q5_K_M
+ *     ORG/NAME:FILE     the repository's GGUF file of that name
  *     ollama:NAME:TAG   a model in ollama's store (OLLAMA_MODELS)
  *
  * If only one model fits, upper and lower case may differ, and ORG/ and ollama: may be left out. If the name is the

@@ -30,9 +30,9 @@ typedef struct fr_export {
     fr_weights drafter_weights;
     fr_assistant drafter;
     fr_recipe recipe; /* how a text encoder makes an embedding; family, names and spec are NULL for an encoder */
-    /* for a text encoder that uses none of the first rows of its table of positions: the table without these rows */
+    /* the table of positions without its first rows, if a text encoder does not use these rows */
     fr_tensor positions;
-    /* for a text encoder that does not use its table of token types: the table without the rows that it does not use */
+    /* the table of token types without its last rows, if a text encoder does not use these rows */
     fr_tensor types;
 } fr_export;
 

@@ -1,4 +1,4 @@
-/* Splits a reply into its parts (reply.h). It is an automaton; some states hold bytes back.
+/* Splits a reply into its parts (reply.h) with an automaton. Some states of the automaton hold bytes back.
  *
  *             prompt opened it                      THINK, before any content; Gemma's anywhere
  *      begin ------------------> REASONING <--------------------------------------------- CONTENT <-- begin

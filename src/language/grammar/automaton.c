@@ -575,8 +575,7 @@ fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
     a->frame_count = a->state_count = a->place_count = 0;
     fr_status status = open_states(a);
     numbers[0] = 0;
-    for (size_t i = 1; status == FR_OK && i < frames; i++) /* from here on, `numbers` has the new numbers of the
-                                                            * frames */
+    for (size_t i = 1; status == FR_OK && i < frames; i++) /* from here on, `numbers` has the frames' new numbers */
         if (numbers[i]) status = find_frame(a, old[i].node, numbers[old[i].caller], old[i].counter, &numbers[i]);
     a->found_count = s.count;
     a->found_end = s.ends;

@@ -165,8 +165,8 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 /* A small rule is copied to the places that refer to it. A rule that is large, or that repeats without end, is called
  * instead. The part of a mask that lies within a called rule is computed once for many states. For a rule such as a
  * whole string, that saves more than a call costs; for a rule of one character it does not. A reference at the end of a
- * rule is always a call, because it needs no frame and so costs nothing. (The states of a language become such rules,
- * each of which ends by calling the next.)
+ * rule is always a call, because such a call needs no frame and so costs nothing. (The states of a language become such
+ * rules, each of which ends by calling the next.)
  *
  * The enumerators are values of `sizes`. A small rule has SIZE_BASE plus its size. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };

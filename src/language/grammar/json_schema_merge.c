@@ -119,7 +119,8 @@ static bool crosses(const json_t *one, const json_t *other) {
 }
 
 /* Returns true if `one` lists schemas for its first items, and `other` constrains its items in another way. In the
- * merged schema, the schema for further items of one would then apply to items to which it did not apply before. */
+ * merged schema, the schema that `one` has for further items would then apply to items to which it did not apply
+ * before. */
 static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
     const json_t *first = json_object_get(one, "prefixItems");

@@ -138,8 +138,8 @@ static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Gives a bound that replaces a missing one, below the numbers (`below`) or above them. It is far from the other bound.
- * If the other bound is missing too, it is far from 0. */
+/* Gives a bound that replaces a missing one, below the numbers (`below`) or above them. The new bound is far from the
+ * other bound. If the other bound is missing too, the new bound is far from 0. */
 static fr_decimal far_from(const fr_decimal *other, bool below) {
     size_t digits = other && (*other->text == '-') == below ? fr_decimal_length(other) + 1 : 0;
     return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);

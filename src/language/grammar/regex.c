@@ -229,8 +229,8 @@ static fr_expression look(reader *r, fr_expression of, unsigned how) {
     return fr_expression_look(r->rules, of, how);
 }
 
-/* Makes a look-around that holds only at the beginning of the text, or only at its end (`end`): no character may come
- * before that place, or after it. */
+/* Makes a look-around that holds only at the beginning of the text: no character may come before that place. If `end`
+ * is true, it holds only at the end of the text: no character may come after that place. */
 static fr_expression look_for_edge(reader *r, bool end) {
     return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
 }

@@ -66,8 +66,8 @@ static void mark_control(void *vocabulary, int32_t id) {
     ((fr_vocabulary *)vocabulary)->tokens[id].control = true;
 }
 
-/* Returns true if a text may be a control token. Some tokenizers have added tokens that are runs of white space or very
- * short texts; these never open a turn. */
+/* Returns true if a text may be a control token. White space and very short texts may not: some tokenizers have such
+ * added tokens, but these never open a turn. */
 static bool may_control(fr_text text) {
     size_t blanks = strspn(text.bytes, " \t\r\n");
     return text.length > 2 && blanks < text.length;
