@@ -4,8 +4,8 @@
  * here say what each part needs before it and what it leaves; trunk.c builds layers from them. Rows are partitioned by
  * fr_part_rows, features by fr_part_features, so that each thread reads data that it wrote itself.
  *
- * A function whose name ends in _layout takes the activations of a part from an arena. If the arena is a measuring
- * arena (base/arena.h), the function only adds up the sizes. */
+ * A function whose name ends in _layout takes the activations of a part from an arena. If the arena only counts bytes
+ * (base/arena.h), the function only adds up the sizes. */
 #ifndef FR_SRC_ENGINE_LAYERS_PARTS_H
 #define FR_SRC_ENGINE_LAYERS_PARTS_H
 
@@ -38,8 +38,8 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
  * be prepared. Barriers are needed before and after the call. The layer must norm its keys head by head. */
 void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
-/* Gives the split of heads among ranks. Each head has `each` columns. The heads of a rank are those that the caches of
- * the batch keep. */
+/* Gives the split of query heads among ranks. Each head has `each` columns. The split follows from the number of KV
+ * heads in the batch's caches. */
 fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each);
 
 /* Computes attn = attention(q, cache) for all rows and the rank's heads. Barriers are needed before and after the

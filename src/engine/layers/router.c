@@ -145,9 +145,8 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
         return;
     }
     /* Sigmoid and softmax keep the order of their inputs. So the router's products choose the same experts as the
-     * scores, provided that there are no groups or that a group is rated by its best expert alone. There are two
-     * reasons for choosing by products. Large products have equal sigmoids in float32, and the softmax need not be
-     * computed. */
+     * scores. This holds if there are no groups, or if a group is rated by its best expert alone. There are two reasons
+     * for choosing by products. Large products have equal sigmoids in float32, and the softmax need not be computed. */
     bool ordered = !weights->router_bias && (spec->groups < 2 || spec->groups_by_best);
     bool products = spec->scoring == FR_SCORING_SOFTMAX && ordered;
     if (ordered) memcpy(r.choice, r.scores, spec->count * sizeof *r.choice);

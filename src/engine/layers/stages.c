@@ -135,8 +135,8 @@ static void copy_crossing(const fr_activations *a, const fr_batch *batch, size_t
         if (crosses(&s->lent[i], border)) at = copy_lent(batch, &s->lent[i], at, pack);
 }
 
-/* Sends or receives rows of the stream at the border between rank `from` and the next rank, together with the lent keys
- * and values of all rows of `batch`. One thread calls this function. */
+/* Passes rows of the stream over the border between rank `from` and the next rank: one of the two sends, the other
+ * receives. The lent keys and values of all rows of `batch` are passed too. One thread calls this function. */
 static void cross(const fr_activations *a, const fr_batch *batch, size_t from) {
     const fr_stages *s = a->trunk->stages;
     size_t border = s->first[from + 1], row = a->trunk->spec.hidden * sizeof *a->x;

@@ -65,7 +65,7 @@ typedef enum fr_dim {
 /* The kind of a tensor, which decides the type of its field. */
 typedef enum fr_slot {
     FR_SLOT_MATRIX,     /* fr_matrix [rows, cols] that every step reads */
-    FR_SLOT_TABLE,      /* fr_matrix [rows, cols] of which a step looks up some rows */
+    FR_SLOT_TABLE,      /* fr_matrix [rows, cols]; each step looks up only some of its rows */
     FR_SLOT_PARTS,      /* fr_matrix[2], [rows, cols] each, both in one tensor */
     FR_SLOT_THIRDS,     /* fr_matrix[3], [rows, cols] each, all in one tensor */
     FR_SLOT_VECTOR,     /* const float *, [rows] */
@@ -125,7 +125,7 @@ enum {
 
 /* More conditions, for recurrent layers, mixtures, attention and norms. */
 enum {
-    FR_ALSO_MAMBA = 1,        /* layers that mix positions by Mamba-2, alone or beside attention */
+    FR_ALSO_MAMBA = 1,        /* layers that mix positions by Mamba-2, alone or together with attention */
     FR_ALSO_MAMBA_NORM = 2,   /* Mamba-2 whose outputs are normed */
     FR_ALSO_MAMBA_BIAS = 4,   /* Mamba-2 whose projections have biases */
     FR_ALSO_CONV_BIAS = 8,    /* Mamba-2 whose convolution has biases */
@@ -310,8 +310,8 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Returns true if the table has a later line for this line's field, whose tensor a model of this spec may have in place
- * of this line's tensor. */
+/* Returns true if the table has a later line for the same field, and a model of this spec may have that line's tensor
+ * in place of this line's tensor. */
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 

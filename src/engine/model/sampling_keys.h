@@ -21,12 +21,12 @@ enum {
 };
 extern const fr_sampling_key fr_sampling_keys[FR_SAMPLING_KEYS];
 
-/* The keys for the order of samplers, which is a text. */
+/* The keys for the order of samplers. Their value is a text. */
 #define FR_SAMPLING_ORDER_KEY  "general.sampling.sequence"
 #define FR_SAMPLING_ORDER_NAME "sequence"
 
 /* Gives the number that the file or folder has for the setting. Gives NAN if there is no such number, or if the option
- * does not accept it. */
+ * does not accept the number. */
 double fr_sampling_number(const fr_checkpoint *files, const fr_sampling_key *key);
 
 /* Gives the order of the samplers; an empty text if there is none. */

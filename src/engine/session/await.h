@@ -11,8 +11,9 @@
 
 #include "src/engine/session/batch.h"
 
-/* Returns true if the session should wait. If the session has recurrent layers, the function also asks the session that
- * runs the common part to store its recurrent states at the end of that part (recurrent_points.h). */
+/* Returns true if the session should wait. If the session has recurrent layers, it also needs the recurrent states at
+ * the end of the common part. Then the function asks the session that runs this part to store these states
+ * (recurrent_points.h). */
 bool fr_await_pages(const fr_session *session, const fr_batch_slice *slices, const fr_batch_slice *end);
 
 #endif

@@ -60,10 +60,11 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
     return fr_grammar_step(c->grammar, state, id, next);
 }
 
-/* These are the members states, known, first and sweeps of fr_constraint. states[i] is the grammar's state after the
- * first i ids of the text, for i from 0 to `known`. To make room, the grammar may drop states from its table; this is
- * called a sweep. After a sweep only states[first] and later ones are in the table. `sweeps` is the grammar's number of
- * sweeps when these members were last set. If the grammar's number differs, all of states may have been dropped. */
+/* The members states, known, first and sweeps of fr_constraint have the following meaning. states[i] is the grammar's
+ * state after the first i ids of the text, for i from 0 to `known`. To make room, the grammar may drop states from its
+ * table; this is called a sweep. After a sweep only states[first] and later ones are in the table. `sweeps` is the
+ * grammar's number of sweeps when these members were last set. If the grammar's number differs, all of states may have
+ * been dropped. */
 
 /* Makes room in the grammar's table of states and keeps the last state, even if all others are dropped. */
 static fr_status make_room(fr_constraint *c) {

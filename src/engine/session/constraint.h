@@ -1,9 +1,9 @@
-/* Applies a grammar to a session: finds the ids that its text may go on with.
+/* Applies a grammar to a session: finds the ids that may follow in the session's text.
  *
  * In: the timeline's ids, drafts after them, rows of logits. Out: scores without the ids that the grammar forbids, and
- * drafts up to the first that it forbids. Everything depends only on the text's ids, so drafts change no token. The
- * text begins after a prompt. An id that ends a sequence is allowed if the grammar's text may end there. After such an
- * id every id is allowed. */
+ * the drafts before the first one that it forbids. Everything depends only on the text's ids, so drafts change no
+ * token. The text begins after a prompt. An id that ends a sequence is allowed if the grammar's text may end there.
+ * After such an id every id is allowed. */
 #ifndef FR_SRC_ENGINE_SESSION_CONSTRAINT_H
 #define FR_SRC_ENGINE_SESSION_CONSTRAINT_H
 

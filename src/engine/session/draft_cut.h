@@ -10,8 +10,8 @@
  * chain. So the drafts of all chains are ordered by S, and the first n of them are verified. Each chain then loses only
  * a tail. n is chosen so that this gain, in tokens, is largest:
  *     S(first) + ... + S(n-th) - rate * (T(base + n) - T(base))
- * T(rows) is the time of a forward (draft_depth.h), `base` the number of rows without these drafts, and `rate` the
- * engine's tokens a second (fr_draft_depth_rate). `rate` is measured over many rounds. The rate of this round alone
+ * T(rows) is the time of a forward (draft_depth.h), and `base` is the number of rows without these drafts. `rate` is
+ * the engine's tokens a second (fr_draft_depth_rate). `rate` is measured over many rounds. The rate of this round alone
  * would be low if its drafts are unlikely. Measured by such a low rate, even drafts that are not worth their time would
  * seem worth it. The time of making the drafts does not count, because it is already spent.
  *

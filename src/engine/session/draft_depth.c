@@ -8,7 +8,7 @@
 /* Constants that were tuned in the simulations of tests/engine/session/test_draft_depth.c. The results hardly depend on
  * their values: if FADE, PRIOR or ALLOWANCE is halved or doubled, the mean of all cases changes by less than 0.5%. */
 #define FADE          (1.0 / 64)  /* a timeline's counts of drafts lose this share with each round */
-#define FADE_USUAL    (1.0 / 256) /* the counts of a usual rate of acceptance lose this share with each try */
+#define FADE_USUAL    (1.0 / 256) /* the counts of a `usual` rate of acceptance lose this share with each try */
 #define PRIOR         4.0         /* a guessed rate of acceptance counts as this many tries */
 #define FIRST_GUESS   0.6         /* rate of acceptance that is assumed before any try */
 #define FIRST_TRIES   8.0         /* FIRST_GUESS counts as this many tries */
@@ -26,8 +26,8 @@
 #define FOLLOW_ROUNDS 32.0
 #define FOLLOW_GUESS  (1.0 / 16) /* guessed time to run a missed token, as a share of a draft's time */
 #define FEW           4          /* running fewer missed tokens than this takes too little time to be measured */
-/* If drafts of further timelines cost more than this share of what they would cost alone, the drafter is assumed to
- * draft for one timeline after another, not for all together. */
+/* The cost of drafts for further timelines is measured as a share of what these drafts would cost alone. If this share
+ * is more than ALMOST_ALONE, the drafter is assumed to draft for one timeline after another. */
 #define ALMOST_ALONE  0.8
 /* A chain that its probabilities may end early can be up to this many times as long as planned. */
 #define LONGER        2
@@ -71,7 +71,7 @@ typedef struct outlook {
     /* `verify` and `draft` are T and D of draft_depth.h in seconds; share: see fr_draft_depth_drafter */
     double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by number of drafts given out */
-    size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last draft, by number of drafts given out */
+    size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* [n] the timeline to which the n-th draft is given */
 
     candidate next[FR_DRAFT_DEPTH_ROWS]; /* [timelines] the next draft of each timeline, while drafts are added one by
                                           * one */
@@ -129,7 +129,7 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
 /* Gives the mean of the readings, after the largest ones are lowered. One reading in every `held_up` is lowered, to the
- * value of the largest reading that is not. If there are only two readings, one of them is lowered. */
+ * value of the largest reading that is not lowered. If there are only two readings, one of them is lowered. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -712,7 +712,7 @@ static bool knows_times(const fr_draft_depth *draft_depth, const fr_draft_depth_
     return knows;
 }
 
-/* Gives the index of another drafter than this one; FR_DRAFTERS_MAX: there is none. */
+/* Gives the index of a drafter other than this one; FR_DRAFTERS_MAX: there is none. */
 static size_t other_drafter(const fr_draft_depth_part *parts, size_t count, size_t drafter) {
     for (size_t d = 0; d < FR_DRAFTERS_MAX; d++)
         if (d != drafter && has_drafter(parts, count, d)) return d;
@@ -1028,8 +1028,8 @@ static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->trying) learn_of_try(draft_depth, parts, timelines, draft_seconds + verify_seconds);
 }
 
-/* Counts the ids that drafters have missed. Only drafters that follow the text when they draft, and not in other
- * rounds, miss ids. */
+/* Counts the ids that drafters have missed. A drafter misses ids if it follows the text only in rounds in which it
+ * drafts. */
 static void learn_behind(const fr_draft_depth_part *part) {
     for (size_t d = 0; d < FR_DRAFTERS_MAX; d++) {
         fr_draft_depth_drafts *t = &part->timeline->by[d];

@@ -26,7 +26,7 @@
  * the text changes, the cache grows, and other programs take memory bandwidth.
  *
  * Methods that lag. A method with a cache of its own follows the text only when it drafts. It first runs the tokens
- * that its timeline has got since the last time. A few of them cost nothing, because they stream no weight a second
+ * that its timeline has got since it last drafted. A few of them cost nothing, because they stream no weight a second
  * time. Each further token costs a measured time. The cost arises once, when the timeline drafts again. So the cost is
  * spread over as many rounds as brought these tokens, and at least over a fixed number of rounds. A try counts the
  * whole cost.
@@ -41,12 +41,12 @@
  *
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. They replace the drafts
  * that were asked for, and there may be as many as rows are left. The method that looks them up knows how often they
- * are accepted. It gets the price of their rows in tokens (fr_draft_gain.found), at the best choice's rate or the
- * recent rate, whichever is higher. Each row beyond the largest measured number of rows is assumed to cost half as much
- * as a measured row. At most twice the largest measured number is tried. The controller adds up what such drafts won
- * and lost. The loss may never exceed 1 forward, even if all drafts of a round are rejected. Each round reduces the
- * loss by 0.5% of a forward. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be
- * looked up at a time.
+ * are accepted. This method gets the price of the drafts' rows in tokens (fr_draft_gain.found), at the best choice's
+ * rate or the recent rate, whichever is higher. Each row beyond the largest measured number of rows is assumed to cost
+ * half as much as a measured row. At most twice the largest measured number is tried. The controller adds up what such
+ * drafts won and lost. The loss may never exceed 1 forward, even if all drafts of a round are rejected. Each round
+ * reduces the loss by 0.5% of a forward. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the
+ * more may be looked up at a time.
  *
  * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. In each round one
  * drafter is chosen for all timelines: the one whose best choice gives the most tokens a second. Another drafter is
@@ -139,7 +139,7 @@ typedef struct fr_draft_depth {
 
 /* A drafter that a timeline may draft with. */
 typedef struct fr_draft_depth_choice {
-    size_t limit; /* most drafts, as in fr_draft_depth_part; 0: the timeline does not have this drafter */
+    size_t limit; /* the most drafts, like `limit` of fr_draft_depth_part; 0: the timeline does not have this drafter */
     size_t block;
     bool lags;
 } fr_draft_depth_choice;
@@ -190,7 +190,8 @@ void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter);
 void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids);
 
 /* Chooses how many drafts each of `count` timelines is asked for, at most `room` in all. Also chooses the gains by
- * which chains end early. taken: rows that the round has already, besides one for each of these timelines. */
+ * which chains end early. taken: number of rows that the round has already, not counting one row for each of these
+ * timelines. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken);
 

@@ -16,7 +16,8 @@
 
 #define MARK "FRTIMES1"
 
-/* Every forward of a few rows takes at least SHORTEST and at most LONGEST seconds. */
+/* No computer takes fewer than SHORTEST or more than LONGEST seconds for a forward of a few rows. A file with such a
+ * time is ignored. */
 #define SHORTEST 1e-7
 #define LONGEST  3600.0
 

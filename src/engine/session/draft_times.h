@@ -2,10 +2,11 @@
  * machine drafts from its first token.
  *
  * In: a folder, a model and its drafters, and what the depth controller measured (draft_depth.h). Out: a file for the
- * model, with the seconds of a forward by its number of rows, and a file for each drafter, with the seconds of drafting
- * by the number of drafts. These files are read when the next engine opens. The name of a file is a hash of everything
- * that the times depend on: the tensors' types and shapes, the instruction set, the threads and the processor. Times
- * decide only how many drafts are made, never a token, so a wrong file costs only time.
+ * model and a file for each drafter. The model's file has the seconds of a forward by its number of rows. A drafter's
+ * file has the seconds of drafting by the number of drafts. These files are read when the next engine opens. The name
+ * of a file is a hash of everything that the times depend on: the tensors' types and shapes, the instruction set, the
+ * threads and the processor. Times decide only how many drafts are made, never a token, so a wrong file costs only
+ * time.
  *
  * A file is ignored if it is damaged, has another size, or holds a time that is too short or too long for any computer.
  * It is written under a temporary name and renamed, so that other processes never read a part of it; if several

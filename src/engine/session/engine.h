@@ -45,8 +45,8 @@ struct fr_engine {
     fr_row *batch;                           /* [rows] the rows of the running forward */
     struct fr_batch_slice *slices;           /* [capacity] the sessions' slices of the batch (batch.h) */
     fr_draft_depth draft_depth;              /* chooses the number of drafts */
-    fr_draft_depth_part *depth_parts;        /* [capacity] one part for each session for which draft_depth chooses how
-                                              * many drafts are made */
+    fr_draft_depth_part *depth_parts;        /* [capacity] one part for each session whose number of drafts is chosen by
+                                              * draft_depth */
     size_t weighing;                         /* number of sessions that depth_parts had in the last round */
     fr_proposal *proposals;                  /* [capacity] requests to draft methods */
     fr_draft_view *views;                    /* [capacity] the sessions as draft methods see them */

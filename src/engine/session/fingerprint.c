@@ -13,8 +13,8 @@
 #define SAMPLES 4  /* number of samples of each tensor */
 #define SAMPLE  64 /* bytes of each sample */
 
-/* Hashes a text that comes in pieces. The result is the same as for the whole text at once. Bytes that do not fill a
- * word are kept until the next piece comes. */
+/* Hashes a text that comes in pieces. The result is the same as if the whole text were hashed at once. Bytes that do
+ * not fill a word are kept until the next piece comes. */
 typedef struct pieces {
     uint64_t hash;
     char word[sizeof(uint64_t)];

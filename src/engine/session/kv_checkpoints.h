@@ -31,7 +31,7 @@ typedef struct fr_kv_checkpoints {
     size_t count, capacity;
 } fr_kv_checkpoints;
 
-/* Takes memory for as many checkpoints as the cache has pages for. The arena may be a measuring arena
+/* Takes memory for as many checkpoints as the cache has pages for. The arena may be one that only counts bytes
  * (base/arena.h). */
 void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, const fr_kv *kv);
 

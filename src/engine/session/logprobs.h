@@ -42,7 +42,8 @@ void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
  * is set. */
 void fr_logprobs_take(fr_logprobs *logprobs, const float *logits, const int32_t *ids, size_t count);
 
-/* Scores an id of a text: computes its log-probability from the row before it, and gives this number to the sink. */
+/* Scores an id of a text: computes the id's log-probability from the row before the id, and gives the log-probability
+ * to the sink. */
 fr_status fr_logprobs_score(fr_logprobs *logprobs, const float *logits, int32_t id, fr_score_fn *sink, void *context);
 
 /* Forgets the last step's log-probabilities, because a step gave no token. */

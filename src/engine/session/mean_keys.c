@@ -176,10 +176,9 @@ static void join_pairs(const fr_key_means *means, double *values) {
  * each value, the sum of its squares. Both arrays are overwritten.
  *
  * A score's error is the sum of query value * error of the key value. If keys are scaled by s, a value's error is e /
- * s, where e is the same for all values and grows with the length of the scaled key. So the mean square error is
- * proportional to the product of sum(keys * s^2) and sum(queries / s^2). This product is least with s^4 = queries /
- * keys. The sums are made a little larger, so that no scale is extreme. At the end the scaled keys get the same length
- * as the keys. */
+ * s. e is the same for all values and grows with the length of the scaled key. So the mean square error is proportional
+ * to the product of sum(keys * s^2) and sum(queries / s^2). This product is least with s^4 = queries / keys. The sums
+ * are made a little larger, so that no scale is extreme. At the end the scaled keys get the same length as the keys. */
 static void learn_scales(const fr_key_means *means, double *keys, double *queries) {
     static const double little = 1e-6;
     double key_length = 0, query_length = 0, scaled = 0;

@@ -12,7 +12,8 @@ typedef enum fr_noise {
     FR_NOISE_GUMBEL,   /* one number for each token id, for Gumbel sampling */
     FR_NOISE_DRAFT,    /* the drafter's own draw (rejection sampling) */
     FR_NOISE_ACCEPT,   /* the decision to accept a draft */
-    FR_NOISE_RESIDUAL, /* the token in place of a rejected draft; also the target's draw without a draft */
+    FR_NOISE_RESIDUAL, /* the token in place of a rejected draft; also the token that the target draws if there is no
+                        * draft */
     FR_NOISE_XTC,      /* XTC's decision to remove tokens */
 } fr_noise;
 

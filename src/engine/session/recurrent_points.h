@@ -1,8 +1,8 @@
 /* Chooses the positions to which a timeline with recurrent layers can go back.
  *
- * In: a session whose forward is about to run, and the position up to which its rows are certain to stay. Out:
- * checkpoints (kv_checkpoints.h) that this forward fills, at most FR_RECURRENT_POINTS. If more positions are wanted,
- * they are chosen in the following order; of one kind, later positions come first:
+ * In: a session whose forward is about to run, and the position up to which the forward's rows will certainly stay on
+ * the timeline. Out: checkpoints (kv_checkpoints.h) that this forward fills, at most FR_RECURRENT_POINTS. If more
+ * positions are wanted, they are chosen in the following order; of one kind, later positions come first:
  *   - positions for which other sessions wait (await.h)
  *   - the end of a prompt, the end of the ids that some session has run before, and the end of the first message,
  *     with which other conversations begin too

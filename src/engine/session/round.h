@@ -1,8 +1,8 @@
 /* The round: draft, verify in one forward, accept. All branching of generation is on one page, fr_round_run.
  *
- * In: sessions of one engine (state.h), each at most once, with room for ids. Out: ids that a prompt's forward
- * predicted or that a verification accepted, and every session in its next state, as drawn in state.h. If a session's
- * part of the round fails, that session is as it was before the round. All other sessions continue. */
+ * In: sessions of one engine (state.h), each of them at most once, and room for the ids that they give. Out: ids that a
+ * prompt's forward predicted or that a verification accepted, and every session in its next state, as drawn in state.h.
+ * If a session's part of the round fails, that session is as it was before the round. All other sessions continue. */
 #ifndef FR_SRC_ENGINE_SESSION_ROUND_H
 #define FR_SRC_ENGINE_SESSION_ROUND_H
 

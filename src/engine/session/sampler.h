@@ -34,7 +34,8 @@ typedef struct fr_sampler {
     bool on; /* false: the largest logit is the token, and the sampler is not needed */
     bool rejection;
     bool draws;                       /* the temperature may be above 0 */
-    bool selects;                     /* filters run: tokens are drawn, or a filter may exclude the largest logit */
+    bool selects;                     /* filters must run, because tokens are drawn or a filter may exclude the largest
+                                       * logit */
     bool mirostat;                    /* mirostat is on, and something is drawn */
     bool tells;                       /* log-probabilities of the draws themselves are wanted */
     fr_logprobs *told;                /* receives the log-probabilities of the draws; NULL if `tells` is false */
@@ -49,7 +50,7 @@ typedef struct fr_sampler {
 
     float *logits;    /* [vocab] logits after penalties, bias and filters */
     int32_t *ids;     /* [vocab] ids of `logits` once a filter left some out; `ids`, `scratch` and `weight` are NULL if
-                       * greedy */
+                       * sampling is greedy */
     int32_t *scratch; /* [vocab] indices of candidates, for the filter that runs */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
     float *nearness;  /* [vocab] distances from the mean, for typical sampling; NULL: it is off */

@@ -41,8 +41,8 @@ typedef struct scoring {
     float *aux;                  /* [prompt_rows, layers, hidden] the inputs of the layers in `layers` */
 } scoring;
 
-/* Gives the sink the wanted rows, which are inputs of layers or hidden rows. First checks that they are finite. Calls
- * that compute logits check the logits, so they need no such check. */
+/* Gives the sink the wanted rows, which are inputs of layers or hidden rows. First checks that they are finite. Where
+ * logits are computed, the logits are checked instead. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;

@@ -1,7 +1,7 @@
 /* Opens and closes a session, and measures its memory.
  *
- * In: an engine, or a model and perhaps a drafter; options. Out: a session (state.h) with all its memory. The
- * functions are those of forerun.h without the checks and the floating-point environment of src/api/. */
+ * In: an engine, or a model and perhaps a drafter; options. Out: a session (state.h) with all its memory. The functions
+ * do the work of calls of forerun.h. Checks of arguments and the floating-point environment are left to src/api/. */
 #ifndef FR_SRC_ENGINE_SESSION_SESSION_H
 #define FR_SRC_ENGINE_SESSION_SESSION_H
 

@@ -4,10 +4,11 @@
  *     PENDING     kv.length < length         ids from kv.length on wait for a forward, as a prompt's do
  *     PREDICTED   kv.length == length        all ids are run, and `next` is the target's next id, not given yet
  *     BETWEEN     kv.length == length - 1    all ids are run but the last one, which a step gave
- * fr_timeline_extend, fr_timeline_finish (timeline.h) and functions of round.c make these transitions. The following go
- * back to PENDING, or to EMPTY if no id stays: fr_timeline_truncate, fr_timeline_again, fr_timeline_copy if the last
- * row's logits are wanted, restoring from a file, a change of the rotary frequencies (fr_timeline_choose_rope), and a
- * forward that failed after it moved recurrent states on (fr_timeline_recover). An abort leaves PENDING as it is.
+ * fr_timeline_extend, fr_timeline_finish (timeline.h) and functions of round.c make these transitions. Some calls go
+ * back to PENDING, or to EMPTY if no id stays: fr_timeline_truncate, fr_timeline_again, and restoring from a file.
+ * fr_timeline_copy does so if the last row's logits are wanted, fr_timeline_choose_rope if the rotary frequencies
+ * change, and fr_timeline_recover if a forward failed after it moved recurrent states forward. An abort leaves PENDING
+ * as it is.
  *
  * `ended` is independent of the phase: after an end of sequence or a stop string steps give no ids. `ended` stays set
  * if the caches are run again; further ids or a truncation clear it.
@@ -33,8 +34,8 @@
 #include "src/engine/vision/picture.h"
 #include "src/engine/weights/low_rank.h"
 
-/* Tells where the answer to the question whether to abort comes from: from the caller, who is asked before each forward
- * (FR_ABORT_ASKED), or from rank 0, which has sent the answer together with the round. */
+/* Tells who decides whether to abort. With FR_ABORT_ASKED the caller is asked before each forward. FR_ABORT_NO and
+ * FR_ABORT_YES are rank 0's decision, which rank 0 has sent together with the round. */
 typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
 
 /* Bits of `leader_decides`: rank 0's session has a mask or a grammar. The other ranks have neither, so rank 0
@@ -63,7 +64,8 @@ typedef struct fr_session_cache {
                             * positions */
     fr_kv_digest plain;    /* digest of a block without pictures, which is the digest of the adapters; all 0 without
                             * adapters */
-    bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
+    bool pictures_unknown; /* the digests no longer identify the pictures on the timeline, so the timeline's pages are
+                            * not shared */
     bool restored;         /* the pages came from a file, so they are not shared */
     /* The ids before this position have been run before, by some session. So other texts may begin with them too, and
      * recurrent states are worth storing here; 0: there is no such position. */

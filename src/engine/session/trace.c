@@ -39,8 +39,8 @@ __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *f
 }
 
 /* Appends a number with nine decimal places. A number below 0 is written as 0. A difference of totals can be below 0
- * after a reset, or in a round that takes no time because it only gives the id that a prompt predicted. A number that
- * is not finite, or too large, becomes null. */
+ * after a reset. It can also be below 0 in a round that only gives the id that a prompt predicted, because such a round
+ * takes no time. A number that is not finite, or too large, becomes null. */
 static void put_real(fr_trace *t, double value) {
     if (!(fabs(value) < 1e9)) {
         put(t, "null");

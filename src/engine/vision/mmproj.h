@@ -1,9 +1,9 @@
 /* A vision tower in a file of its own, for a GGUF text model.
  *
  * In: a file that llama.cpp's converter writes with --mmproj: a GGUF file of architecture "clip", whose projector is
- * that of a kind in towers.c. A file with another projector is refused, and the error names the projector. Out: its
- * fr_vision, bound to the file's tensors. A file with tensors that this kind does not read holds another tower and is
- * refused. */
+ * that of a kind in towers.c. A file with another projector is refused, and the error names the projector. Out: the
+ * tower as an fr_vision, bound to the file's tensors. A file with tensors that this kind does not read holds another
+ * tower and is refused. */
 #ifndef FR_SRC_ENGINE_VISION_MMPROJ_H
 #define FR_SRC_ENGINE_VISION_MMPROJ_H
 

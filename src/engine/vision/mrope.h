@@ -26,8 +26,8 @@ static inline size_t fr_image_grid_run_rows(fr_image_grid grid) {
 
 /* Computes the positions of `count` tokens. positions[i] gets the positions of token i; if positions is NULL, they are
  * not written. *next gets the position of the token after the last, which is the same on every axis. The runs of
- * image_id in `ids` belong to the pictures in their order. Fails with FR_INPUT if a run has not as many tokens as the
- * runs of its picture should have, or if there are too few or too many runs. */
+ * image_id in `ids` belong to the pictures in their order. Fails with FR_INPUT if there are too few or too many runs,
+ * or if a run's number of tokens differs from that of its picture's runs. */
 fr_status fr_mrope_positions(const int32_t *ids, size_t count, int32_t image_id, const fr_image_grid *grids,
                              size_t images, int32_t (*positions)[FR_MROPE_AXES], int64_t *next);
 

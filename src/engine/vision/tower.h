@@ -1,9 +1,9 @@
 /* A kind of vision tower: the rules by which the towers of model families differ.
  *
  * In: a checkpoint's configuration and tensors. Out: for each kind an fr_tower, in a file of its own (tower_NAME.c),
- * listed in towers.c. All kinds share the layers (vision_block.c), whose parts are optional; a kind decides to which
- * size a picture is resized, how its patches are embedded, and how rows for the text model are computed from the last
- * layer's output. */
+ * listed in towers.c. All kinds share the layers (vision_block.c), whose parts are optional; a kind decides three
+ * things: the size to which a picture is resized, how its patches are embedded, and how rows for the text model are
+ * computed from the last layer's output. */
 #ifndef FR_SRC_ENGINE_VISION_TOWER_H
 #define FR_SRC_ENGINE_VISION_TOWER_H
 
@@ -38,7 +38,7 @@ typedef struct fr_tower_names {
     const char *layers; /* prefix of a layer's number, such as "blocks." */
     const char *norm1, *norm2, *q_norm, *k_norm;
     const char *post_norm1, *post_norm2;
-    const char *qkv;       /* one tensor for queries, keys and values; in GGUF they may be three */
+    const char *qkv;       /* one tensor for queries, keys and values; in GGUF this may be three tensors */
     bool paired_in_gguf;   /* in GGUF, those rows of q and k that are rotated together are adjacent */
     bool parted_in_gguf;   /* in GGUF, qkv is three tensors */
     const char *q, *k, *v; /* the three tensors if qkv is NULL */
@@ -59,7 +59,7 @@ struct fr_tower {
     /* Reads the whole configuration, from either kind of files. */
     fr_status (*read)(fr_vision_config *config, const fr_tower_source *source);
 
-    /* Binds everything that is not in a layer. It may allocate vision->own, which is freed with the tower. */
+    /* Binds everything that is not in a layer. The function may allocate vision->own, which is freed with the tower. */
     fr_status (*bind)(const fr_tower_binder *binder, fr_vision *vision);
 
     /* Chooses the grid of tokens for a picture of this size; NULL: the grid follows from config.tile. */

@@ -1,9 +1,10 @@
 /* The vision tower of Gemma 3: SigLIP, whose rows are averaged.
  *
  * Source: the published checkpoints and transformers 5.24, models gemma3 and siglip; for GGUF llama.cpp's converter,
- * projector "gemma3". A picture is stretched to one square size. With pan and scan, a picture that is much longer than
- * wide is also seen in crops along its longer side, each of which is stretched to that size too. After the last
- * LayerNorm, the mean of a square of patches is normed and multiplied, which gives a token's row. */
+ * projector "gemma3". A picture is stretched to one square size. With pan and scan, the tower also sees crops of a
+ * picture whose one side is much longer than the other. The crops lie along the longer side, and each crop is stretched
+ * to the same square size. After the last LayerNorm, the mean of a square of patches is normed and multiplied, which
+ * gives a token's row. */
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* The vision tower of GLM-OCR.
  *
  * Source: the published checkpoint and transformers 5.17, models glm_ocr and glm46v; for GGUF llama.cpp's converter,
- * projector "glm4v". Layers have RMS norms, norms of heads and a gated feed-forward. After the last layer comes a
- * norm. Then a convolution makes one row of each 2 x 2 patches, and a gated feed-forward with a norm of its own turns
- * that row into an embedding. */
+ * projector "glm4v". Layers have RMS norms, norms of heads and a gated feed-forward. After the last layer comes a norm.
+ * Then a convolution makes one row of each 2 x 2 patches. A gated feed-forward with a norm of its own turns that row
+ * into an embedding. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

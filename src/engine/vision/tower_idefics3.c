@@ -111,7 +111,7 @@ static void resize_first(const fr_vision_cuts *cuts, size_t *width, size_t *heig
     *longer = cuts->longest_width;
     *shorter = other_side(*longer, ratio, tall);
     *shorter = at_least_one(*shorter + *shorter % 2);
-    tall = *height > *width; /* the odd pixel may have made the other side the longer one */
+    tall = *height > *width; /* rounding up to an even number may have made the other side the longer one */
     longer = tall ? height : width;
     shorter = tall ? width : height;
     if (*longer <= SIDE_MAX) return;
@@ -208,10 +208,10 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
 
 /* ------------------------------------------------------------------------------------------------- a picture's rows */
 
-/* A patch finds its position in a table that has `count` entries for each side of the picture, by the fraction of the
- * side at which the patch lies. Gives the smallest fraction that belongs to the entry after `index`. It equals, to the
- * bit, torch.arange(1 / count, 1, 1 / count)[index]. torch computes most of these fractions eight at a time, from a
- * first fraction that is rounded to float32. */
+/* The table of positions has `count` entries for each side of the picture. The fraction of the side at which a patch
+ * lies decides which entry the patch gets. Gives the smallest fraction that belongs to the entry after `index`. This
+ * fraction equals, to the bit, torch.arange(1 / count, 1, 1 / count)[index]. torch computes most of these fractions
+ * eight at a time, from a first fraction that is rounded to float32. */
 static float find_boundary(size_t count, size_t index) {
     double step = 1.0 / (double)count, boundaries = ceil((1.0 - step) / step);
     size_t by_eights = (size_t)boundaries / 16 * 16, first = index < by_eights ? index / 8 * 8 : index;

@@ -23,7 +23,7 @@
 
 #define GGUF_SIDE 560 /* the side of a picture that llama.cpp's converter writes for Qwen2.5-VL */
 
-#define WINDOW 112 /* pixels of a window's side; few GGUF files have the key */
+#define WINDOW 112 /* side of a window in pixels, for GGUF files without a key for it */
 
 /* Two products that make a token's row from its patches. */
 typedef struct merger {

@@ -92,9 +92,9 @@ typedef struct fr_vision_ask {
     void *context;
 } fr_vision_ask;
 
-/* Resizes and normalises a picture and runs it on the pool, which has `threads` threads. It takes its working memory
- * from the system and gives it back, so it is meant for prompts, not for the steps of generation. ask: NULL, or the
- * function that is called between slices. */
+/* Resizes and normalises a picture and runs it on the pool, which has `threads` threads. Each call takes working memory
+ * from the system and gives it back. So the function is meant for prompts and not for the steps of generation. ask:
+ * NULL, or the function that is called between slices. */
 fr_status fr_vision_run_slices(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
                                const fr_vision_ask *ask, fr_vision_rows *rows);
 

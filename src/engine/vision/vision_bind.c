@@ -63,7 +63,7 @@ fr_status fr_tower_bind_product(const fr_tower_binder *b, const char *folder, co
 }
 
 /* Binds the embedding of patches. This is a convolution over time, which GGUF does not have. So llama.cpp's converter
- * cuts it into two tensors, one for each frame. */
+ * cuts the convolution into two tensors, one for each frame. */
 fr_status fr_tower_bind_patches(const fr_tower_binder *b, const char *folder, fr_vision *v) {
     static const char *const frames[FR_VISION_GGUF_FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
     const fr_vision_config *c = &v->config;

@@ -28,8 +28,8 @@ static fr_status check(const fr_vision_config *c, const char *where) {
                    where, c->hidden, c->heads);
 }
 
-/* Makes the table of values. For each channel and each byte it has the byte's value after rescaling and normalisation,
- * rounded as the published processor does it. */
+/* Makes the table of values. For each channel and each byte the table has the byte's value after rescaling and
+ * normalisation, rounded as the published processor does it. */
 static void normalize_bytes(fr_vision_config *c, double factor, const double *mean, const double *deviation) {
     c->rescale = factor;
     memcpy(c->mean, mean, sizeof c->mean);

@@ -82,7 +82,7 @@ typedef struct fr_vision_config {
     int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all pictures have one size */
     size_t pixel_count;             /* number of times that each pixel counts in the comparison with min_pixels and
                                      * max_pixels */
-    size_t tile; /* if not 0, the tower sees only squares, with sides of this many pixels; 0: it sees a picture in its
+    size_t tile; /* if not 0, the tower sees only squares, with sides of this many pixels; 0: pictures keep their
                   * proportions */
     fr_vision_cuts cuts;
     fr_resample resample;                 /* the filter by which pictures are resized */

@@ -7,7 +7,7 @@
 #include "src/engine/weights/bound.h"
 
 /* Finds a stack that the file does not store as rows. With FR_LAYOUT_MX the stack is in two tensors, one of codes and
- * one of exponents. With any other layout it is in one tensor, whose matrices are stored by columns. */
+ * one of exponents. With any other layout the stack is in one tensor, whose matrices are stored by columns. */
 static fr_status find_copied(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
                              size_t count, size_t rows, size_t cols, fr_bound **bound) {
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};

@@ -1,8 +1,9 @@
 /* Finds the scales of FP8 codes: see quant/fp8.h, and bound.h.
  *
- * In: a tensor NAME of codes, a tensor NAME_scale_inv with one float for each block of 128 rows by 128 columns (the
- * last blocks may be smaller), and the description of both in config.json. Or a storage whose scales are those of such
- * blocks, of rows, or of the whole matrix (formats/storage.h). Out: float32. Codes without scales are refused. */
+ * In: a tensor NAME of codes, a tensor NAME_scale_inv, and the description of both in config.json. NAME_scale_inv has
+ * one float for each block of 128 rows by 128 columns; the last blocks may be smaller. Or a storage whose scales are
+ * those of such blocks, of rows, or of the whole matrix (formats/storage.h). Out: float32. Codes without scales are
+ * refused. */
 #include <stdio.h>
 #include <string.h>
 

@@ -43,8 +43,8 @@ typedef struct fr_matrix {
     const float *row_scales; /* for FP8 with a scale for each row; feature o is multiplied by row_scales[first + o],
                               * and `scales` are all 1; NULL: there are none */
 
-    const struct fr_storage *storage; /* for FR_STORED: the storage by which it is decoded (formats/storage.h); feature
-                                       * o is row first + o of the storage */
+    const struct fr_storage *storage; /* for FR_STORED: the storage by which the matrix is decoded (formats/storage.h);
+                                       * feature o is row first + o of the storage */
     const fr_grouped_tiles *tiles;    /* the tiles of a packed matrix of FR_STORED */
     const fr_rotation *rotation; /* the rotation in which the matrix's rows are stored; input rows are rotated in the
                                   * same way; NULL: none */
@@ -58,8 +58,8 @@ typedef struct fr_matrix {
                                  * NULL: none */
 } fr_matrix;
 
-/* Memory for products, besides the rows and the weights. All threads of a team use the same workspace. There is one
- * for each stream of rows that can run at a time. */
+/* Memory for products, besides the rows and the weights. All threads of a team use the same workspace. If several
+ * streams of rows can run at the same time, each of them has a workspace of its own. */
 typedef struct fr_workspace {
     const fr_kernels *kernels;
     fr_qblock *blocks;   /* the input rows of the next product, quantized; NULL if no weight is packed */
@@ -84,7 +84,7 @@ typedef struct fr_matrix_rows {
     size_t x_stride, count;
 } fr_matrix_rows;
 
-/* Takes a workspace for `rows` rows of up to `widest` columns from the arena, which may be a measuring arena
+/* Takes a workspace for `rows` rows of up to `widest` columns from the arena, which may only count bytes
  * (base/arena.h). packed: at least one weight is packed. rotations: rotations of the weights; NULL: none is rotated. */
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed,
                          const fr_rotation_set *rotations, size_t rows, size_t widest);

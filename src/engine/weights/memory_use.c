@@ -33,7 +33,7 @@ static fr_memory_use sum_memory_use(const fr_weights *weights, fr_mixture_size e
         bool mapped = !bound->packed && is_mapped(weights, bound);
         bool every = !bound->chosen && bound->access == FR_STREAMED;
         uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = fr_bound_bytes(bound) - foreign;
-        /* for a quantized module, adds the tensors besides the codes, such as those of scales */
+        /* for a quantized module, adds its tensors other than the codes, such as scales */
         if (bound->tensor->type == FR_STORED && !bound->packed)
             bytes += fr_storage_bytes(bound->tensor->storage) - bound->tensor->bytes;
         all.own -= bound->packed ? foreign : 0; /* other ranks' rows were included above */

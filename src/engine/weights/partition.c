@@ -1,4 +1,4 @@
-/* Computes the shares of ranks, and exchanges rows until all ranks have them whole: see partition.h.
+/* Computes the shares of ranks, and exchanges rows until all ranks have the whole rows: see partition.h.
  *
  * Rows that are only the input of an integer kernel are sent as quantized blocks: a block depends only on its own
  * columns, so any rank may quantize it. All other rows are sent as float32. */

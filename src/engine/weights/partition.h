@@ -90,7 +90,7 @@ static inline void fr_part_features(const fr_team *team, size_t features, size_t
 }
 
 /* Divides the rank's heads among the threads. Each head has `items` items, such as rows, tiles of features or
- * timelines, which are adjacent. */
+ * timelines. The items of a head are adjacent. */
 static inline void fr_part_heads(const fr_team *team, size_t heads, size_t items, size_t *begin, size_t *end) {
     fr_partition(heads * items, 1, team->index, team->count, begin, end);
 }

@@ -28,8 +28,8 @@ typedef struct placing {
 
 /* Returns true if this tensor should be read while the model is loaded. Some tensors of a mapped file are read later. A
  * look-up table's rows are read when they are used. Experts are read when they are chosen, if memory doesn't hold all
- * of them. Tensors that the file stores in packed form are read in the first step, so that such a model starts at once.
- * FP8 is never left for later, because its codes are checked. */
+ * of them. Tensors that the file stores in packed form are read by the first forward, so that such a model starts at
+ * once. FP8 is never left for later, because its codes are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
     if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;

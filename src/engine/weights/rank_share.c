@@ -1,8 +1,8 @@
 /* Finds the part of a matrix that a rank has if the matrix is divided among ranks: see weights.h and bound.h.
  *
  * A rank reserves addresses for all rows of a divided matrix, but never touches the pages of other ranks' rows, so
- * these take no memory. Copies use huge pages. A huge page could contain rows of several ranks. So huge pages are used
- * only where the whole page belongs to this rank. */
+ * these pages take no memory. Copies use huge pages. A huge page could contain rows of several ranks. So huge pages are
+ * used only where the whole page belongs to this rank. */
 #include <sys/mman.h>
 
 #include "base/sizes.h"

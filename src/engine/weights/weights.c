@@ -11,8 +11,8 @@
 #include "src/engine/weights/bound.h"
 
 /* Measures the room for float32 copies. All tensors with fewer than two dimensions are copied, including those of
- * indices. Copies are also made of the scales of FP8, and of tensors that may be the convolution of a frame, Gemma 3's
- * projector (fr_bind_columns), or MPNet's table of distances. */
+ * indices. The scales of FP8 are copied too. Every tensor that may be one of the following is also copied: the
+ * convolution of a frame, Gemma 3's projector (fr_bind_columns), MPNet's table of distances. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {

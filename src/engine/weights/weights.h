@@ -176,8 +176,8 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
                         size_t cols, fr_matrix *matrices);
 
-/* Binds the tensor PREFIX + NAME of shape [features, cols] of one expert. It is read when the expert is chosen, like
- * an entry of a stack. */
+/* Binds the tensor PREFIX + NAME of shape [features, cols] of one expert. The tensor is read when the expert is chosen,
+ * like an entry of a stack. */
 fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_matrix *matrix);
 
@@ -204,8 +204,8 @@ fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const cha
                               uint32_t dims, fr_matrix *matrix);
 
 /* Binds the weights of a convolution over frames. The file has one tensor for each frame. The float tensors PREFIX +
- * names[t] of shape [features, channels, side, side] are joined into the matrix [features, channels * frames * side *
- * side], which is a float32 copy. */
+ * names[t] have the shape [features, channels, side, side]. They are joined into the matrix [features, channels *
+ * frames * side * side], which is a float32 copy. */
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 
@@ -305,8 +305,8 @@ void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split spl
  * heads. Transposed copies are also made of these only. */
 void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_split heads);
 
-/* Says that one rank alone computes the products with this bound matrix, and with all of the tensor that contains
- * it. */
+/* Says that one rank alone computes the products with this bound matrix. This applies to the whole tensor that contains
+ * the matrix. */
 void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank);
 
 /* Divides an LM head among the ranks by ids. The embedding table may be the same tensor. Its rows are then looked up in
