@@ -1,6 +1,6 @@
-/* Tests GGUF files of early converters. They give the tokens that mark turns the type of ordinary tokens, or they have
- * no list of types. A prompt must still have the same ids as with the types in the original model's folder. The text of
- * a message must never become one of these tokens. */
+/* Tests GGUF files of early converters. In these files the tokens that mark turns have the type of ordinary tokens, or
+ * the file has no list of types. A prompt must still have the same ids as with the types in the original model's
+ * folder. The text of a message must never become one of these tokens. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* libFuzzer's target for processor_config.json and preprocessor_config.json. The input is this file in the folders of
- * several vision encoders. Each of them then reads a picture.
+/* libFuzzer's target for processor_config.json and preprocessor_config.json. The input is the content of both files, in
+ * the folders of several vision encoders. Each encoder then reads a picture.
  *
  * In: any bytes. Out: a crash if a sanitizer finds an error. */
 #include "tests/fuzz/harness.h"

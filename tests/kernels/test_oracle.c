@@ -17,7 +17,7 @@
 
 enum { CASES = 40, ROWS_MAX = 9, FEATURES_MAX = 70, COLS_MAX = 2304, BLOCK = 32 };
 
-#define UNIT 0x1p-24 /* half of the last place of 1 */
+#define UNIT 0x1p-24 /* half a unit in the last place of 1 */
 
 static struct {
     size_t rows, features, cols;

@@ -619,7 +619,7 @@ static void digress(fr_session *session) {
 /* More drafters, each with a sliding layer. When two prompts share pages, they share all positions of the sliding
  * layer, even those outside of the window. */
 static const struct {
-    const char *target, *drafter; /* drafter NULL: the target's own MTP layer */
+    const char *target, *drafter; /* if drafter is NULL, the target's own MTP layer drafts */
 } sliding[] = {{FR_TEST_MODELS "llama", LLAMA "eagle3-qwen"},
                {FR_TEST_MODELS "exaone-moe-mtp", NULL},
                {FR_TEST_MODELS "mellum-mtp", NULL}};

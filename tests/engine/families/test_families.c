@@ -55,7 +55,7 @@ static const struct {
      "{\"rope_parameters\": null, \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2, "
      "\"partial_rotary_factor\": 0.5}}",
      FR_UNBUILT, "partial_rotary_factor 0.5 is not built"},
-    /* several MTP layers of K-EXAONE are ignored; transformers has no Mellum 2 with more than one */
+    /* if K-EXAONE has several MTP layers, all are ignored; transformers has no Mellum 2 with several */
     {"exaone-moe-mtp", "{\"num_nextn_predict_layers\": 2, \"mtp_layer_types\": [\"a\", \"b\"]}", FR_OK, ""},
     {"exaone-moe-mtp", "{\"num_nextn_predict_layers\": null}", FR_OK, ""},
     {"exaone-moe-mtp", "{\"mtp_layer_types\": [\"linear_attention\"]}", FR_INPUT,

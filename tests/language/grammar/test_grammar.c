@@ -561,8 +561,8 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* Parentheses that are nested too deeply must give an error. If a grammar is very ambiguous, following a text must end,
- * with or without an error. */
+/* Parentheses that are nested too deeply must give an error. With a very ambiguous grammar, the call that follows a
+ * text must end, with or without an error. */
 START_TEST(bounded) {
     char deep[4096] = "root ::= ";
     fr_grammar *grammar;

@@ -1,5 +1,5 @@
-/* Tests tokenizers of all published styles. The ids must be those of Hugging Face's tokenizers, and so must the texts
- * that are printed at once or token by token. Also tests regular expressions: they must match the same texts as in
+/* Tests tokenizers of all published styles. The ids and the printed texts must be those of Hugging Face's tokenizers. A
+ * text is printed at once or token by token. Also tests regular expressions: they must match the same texts as in
  * Oniguruma, and some are refused.
  *
  * tests/data/tokenizers/styles has the tokenizers and the results of Hugging Face's package.
