@@ -489,22 +489,25 @@ static void put_suppressed(const fr_model *target, fr_gguf_writer *writer) {
 }
 
 static fr_tokenizer_form form_of(const fr_family *family) {
-    return (fr_tokenizer_form){family->tokenizer, family->pre, family->counts_ids};
+    return (fr_tokenizer_form){.model = family->tokenizer, .pre = family->pre, .counts_ids = family->counts_ids};
 }
 
-/* Adds the target's tokenizer, because a drafter's files have none. */
-static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *writer) {
+/* Adds the target's tokenizer, because a drafter's files have none. masks: the drafter has a mask token, whose key has
+ * been written; Gemma's tokenizers name another one. */
+static fr_status put_targets_tokenizer(const fr_export *export, bool masks, fr_gguf_writer *writer) {
     const fr_model *target = export->target;
     const fr_gguf *gguf = target->files.gguf;
     static const char section[] = "tokenizer.";
     if (!gguf) {
         put_suppressed(target, writer);
-        const fr_tokenizer_form form = form_of(target->family);
+        fr_tokenizer_form form = form_of(target->family);
+        form.masks = masks;
         return fr_export_tokenizer(&target->files, &form, export->spec->vocab, writer);
     }
     fr_gguf_put_u32(writer, ".vocab_size", (uint32_t) export->spec->vocab);
     for (size_t i = 0; i < gguf->count; i++) {
         fr_text key = gguf->values[i].key;
+        if (masks && fr_text_is(key, "tokenizer.ggml.mask_token_id")) continue;
         if (key.length >= sizeof section && memcmp(key.bytes, section, sizeof section - 1) == 0)
             fr_gguf_put_value(writer, &gguf->values[i]);
     }
@@ -518,7 +521,7 @@ fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs,
     if (export->written) {
         bool eagle = export->written->method == &fr_draft_eagle3;
         FR_TRY((eagle ? fr_eagle3_put_keys : fr_block_put_keys)(export->written, writer));
-        return put_targets_tokenizer(export, writer);
+        return put_targets_tokenizer(export, !eagle, writer);
     }
     if (export->target) {
         FR_TRY(fr_family_put(export->family, export->spec, export->mtp_layers, where, writer));

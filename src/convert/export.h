@@ -57,6 +57,7 @@ typedef struct fr_tokenizer_form {
      * makes its pieces. If pre is NULL, its key is not written. */
     const char *model, *pre;
     bool counts_ids; /* the number of ids is written as a key, too */
+    bool masks;      /* the file has the key of a mask token already, so the tokenizer's own is not written */
 } fr_tokenizer_form;
 
 /* Adds the tokenizer.* keys for `vocab` ids, in this form (export_tokenizer.c). For a folder without tokenizer.json it

@@ -195,7 +195,8 @@ fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *wr
     }
     for (size_t i = 0; i < sizeof tokenizers / sizeof *tokenizers; i++)
         if (strcmp(export->architecture, tokenizers[i].architecture) == 0)
-            return fr_export_tokenizer(
-                export->files, &(fr_tokenizer_form){tokenizers[i].model, tokenizers[i].pre, false}, vocab, writer);
+            return fr_export_tokenizer(export->files,
+                                       &(fr_tokenizer_form){.model = tokenizers[i].model, .pre = tokenizers[i].pre},
+                                       vocab, writer);
     return FR_OK;
 }

@@ -217,9 +217,10 @@ static int64_t around(const int32_t *ids, size_t count, int64_t id) {
 }
 
 /* Adds the special tokens. In tokenizers of GLM-4's kind, if the begin token or the unknown token is missing, the end
- * token is written in its place (conversion/glm.py). */
+ * token is written in its place (conversion/glm.py). masks: the mask token's key has been written already. */
 static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source,
-                              const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
+                              const fr_pre_tokenizer *kind, bool masks, const token *tokens, size_t vocab,
+                              fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
     int64_t unknown = named_token(source, tokens, vocab, "unk"), padding = named_token(source, tokens, vocab, "pad");
     /* text encoders name the tokens that they put around a text cls and sep */
@@ -232,7 +233,7 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     FR_TRY(put_ends(files, vocab, end, writer));
     put_id(writer, "tokenizer.ggml.unknown_token_id", unknown);
     put_id(writer, "tokenizer.ggml.padding_token_id", padding);
-    put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
+    if (!masks) put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", adds(source->prefix, source->prefix_count, begin));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", adds(source->suffix, source->suffix_count, end));
     /* RoBERTa's tokenizers put two separators between the texts of a pair. Readers write the end token as the first
@@ -401,7 +402,7 @@ static fr_status put_all(const fr_checkpoint *files, fr_tokenizer_source *source
         FR_TRY(put_unigram(source, writer));
     else
         FR_TRY(put_merges(source, writer));
-    FR_TRY(put_specials(files, source, kind, tokens, vocab, writer));
+    FR_TRY(put_specials(files, source, kind, form->masks, tokens, vocab, writer));
     return put_templates(files->path, source->config, writer);
 }
 
