@@ -55,8 +55,8 @@ typedef struct fr_block_config {
     fr_aux_layers aux_layers;
     fr_block_sight sight;
     bool slides[FR_LAYERS_MAX]; /* [layers] true for sliding layers */
-    /* factor for rows of the target's embedding table; target_scale: these rows are also multiplied by the target's own
-     * factor */
+    /* factor for rows of the embedding table; target_scale: these rows are also multiplied by the target's own factor,
+     * as in z-lab's drafters of Gemma, but not in DSpark's or in the library's folders */
     float embedding_scale;
     bool target_scale;
     float multiplier, softcap;    /* factor and softcap of the scores; softcap 0: scores are not capped */

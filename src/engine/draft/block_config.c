@@ -290,7 +290,7 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
     FR_TRY(read_taps(c, &f, target));
     FR_TRY(read_sight(c, &f));
     FR_TRY(read_real(&f, "input_embedding_scale", -1e6, 1e6, 1, &c->embedding_scale));
-    c->target_scale = !f.speculators;
+    c->target_scale = !f.speculators && c->kind != FR_BLOCK_DSPARK;
     FR_TRY(read_real(&f, "output_multiplier", -1e6, 1e6, 1, &c->multiplier));
     FR_TRY(read_real(&f, "final_logit_softcapping", 0, 1e6, 0, &c->softcap));
     FR_TRY(read_kind(c, &f));

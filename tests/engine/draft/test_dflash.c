@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
+#include "formats/checkpoint.h"
 #include "formats/safetensors.h"
 #include "tests/support/brief.h"
+#include "tests/support/made_drafter.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
@@ -328,6 +330,42 @@ START_TEST(a_written_file_scores_the_same) {
 }
 END_TEST
 
+/* DSpark's own code (deepspec/modeling/dspark/qwen3/modeling.py of github.com/deepseek-ai/DeepSpec) copies the target's
+ * table into a plain one, so its rows have no factor, also of a target like Gemma 3, which multiplies its own rows by
+ * one. vllm and llama.cpp's converter do the same: they know the drafter's input_embedding_scale alone. */
+START_TEST(a_dense_dsparks_rows_have_no_factor_of_the_target) {
+    static const char target[] = FR_TEST_MODELS "gemma3-odd";
+    char folder[64], path[128];
+    fr_model *model;
+    fr_checkpoint files;
+    snprintf(folder, sizeof folder, "%s/forerun-made-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    require(fr_model_open(target, NULL, &model));
+    fr_made_drafter(model, folder);
+    fr_model_close(model);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    json_t *config = json_load_file(path, 0, NULL);
+    json_object_set_new(config, "layer_types", json_pack("[ss]", "full_attention", "full_attention"));
+    json_object_set_new(config, "markov_rank", json_integer(0));
+    json_object_set_new(config, "enable_confidence_head", json_false());
+    if (_i) json_object_set_new(config, "input_embedding_scale", json_real(1.5));
+    json_object_set_new(config, "architectures", json_pack("[s]", "Qwen3DSparkModel"));
+    ck_assert_int_eq(json_dump_file(config, path, 0), 0);
+    json_decref(config);
+    snprintf(path, sizeof path, "%s/forerun-dflash-XXXXXX", P_tmpdir);
+    FILE *out = fdopen(mkstemp(path), "wb");
+    require(fr_lab_quantize(target, &(fr_lab_quantization){.type = "f32", .drafter = folder}, NULL, out));
+    ck_assert_int_eq(fclose(out), 0);
+    require(fr_checkpoint_open(&files, path, true));
+    const fr_gguf_value *scale = fr_gguf_find(files.gguf, "dflash.embedding_scale");
+    ck_assert_int_eq(scale != NULL, _i);
+    if (scale) ck_assert_mem_eq(scale->data, &(float){1.5F}, sizeof(float));
+    fr_checkpoint_close(&files);
+    unlink(path);
+    fr_made_drafter_remove(folder);
+}
+END_TEST
+
 /* DSpark's confidence head computes a probability for each draft. A block must end exactly before the first draft whose
  * probability is below FR_OPT_DRAFT_P_MIN. */
 START_TEST(confidence_ends_blocks) {
@@ -594,6 +632,7 @@ FR_SUITE("dflash") {
             tcase_add_loop_test(tests, a_written_file_scores_the_same, i, i + 1);
         if (strcmp(subjects[i].method, "dspark") == 0) tcase_add_loop_test(tests, confidence_ends_blocks, i, i + 1);
     }
+    tcase_add_loop_test(tests, a_dense_dsparks_rows_have_no_factor_of_the_target, 0, 2);
     fr_test_add_loop(tests, accepted_lengths_are_the_references, SUBJECTS, 4);
     fr_test_add_loop(tests, rounds_without_drafts_change_no_later_draft, SUBJECTS, 4);
     fr_test_add_loop(tests, a_restored_session_drafts_as_before, SUBJECTS, 4);
