@@ -310,6 +310,23 @@ static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
     return fr_bind_vector(source->weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors);
 }
 
+/* Says that positions are not scaled though the file has a factor. llama.cpp's converter overwrites the kind of
+ * K-EXAONE's scaling with "none" and leaves the factor; llama.cpp then scales nothing, and neither does the engine, but
+ * such a model answers other texts than its folder. */
+static fr_status note_unscaled(const fr_source *source) {
+    const fr_gguf *gguf = source->gguf;
+    fr_text type;
+    double factor;
+    FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &type));
+    if (!source->weights || !type.bytes || !fr_text_is(type, "none")) return FR_OK;
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.factor", -1e300, 1e300, 1, &factor));
+    if (factor != 1 && factor != 0)
+        fr_notes_add(&source->weights->notes,
+                     "%s: key %s.rope.scaling.type is none, so positions are not scaled by .rope.scaling.factor %g",
+                     gguf->path, gguf->architecture, factor);
+    return FR_OK;
+}
+
 static fr_status read_one_form(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     bool neox = rope->neox, mrope_interleaved = rope->mrope_interleaved;
@@ -318,6 +335,7 @@ static fr_status read_one_form(const fr_source *source, fr_model_spec *spec) {
         set_dims(rope, rope->dims);
         FR_TRY(read_divisors(source, rope));
         if (fr_source_has(source, "rope_factors_long.weight")) return fr_rope_longrope_from_gguf(source, NAN, rope);
+        FR_TRY(note_unscaled(source));
         return fr_rope_scaling_from_gguf(rope, source->gguf);
     }
     FR_TRY(fr_rope_from_json(rope, source->text, spec->trunk.context_limit, source->where, &partial));

@@ -278,6 +278,26 @@ START_TEST(positions_are_scaled_without_a_type) {
 }
 END_TEST
 
+/* llama.cpp's converter writes a K-EXAONE whose positions are scaled with the type "none" and the factor
+ * (conversion/exaone.py). The file runs as in llama.cpp, unscaled, and a note says that the factor has no effect. */
+START_TEST(a_factor_without_effect_is_noted) {
+    static const struct {
+        scaling said;
+        bool noted;
+    } files[] = {{{"none", 4, 0}, true}, {{"none", 1, 0}, false}, {{"none", 0, 0}, false}, {{"linear", 4, 0}, false}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        fr_model *model;
+        said = files[i].said;
+        snprintf(file, sizeof file, "%s/model.gguf", folder);
+        fr_gguf_copy(GGUF ".gguf", file, copy_scaled);
+        require(fr_model_open(file, NULL, &model));
+        const char *note = fr_model_note(model, 0);
+        ck_assert_int_eq(note && strstr(note, "not scaled by .rope.scaling.factor 4"), files[i].noted);
+        fr_model_close(model);
+    }
+}
+END_TEST
+
 /* Compares the file's own tokenizer with the folder's. */
 START_TEST(both_tokenizers_are_the_same) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ",
@@ -400,6 +420,7 @@ FR_SUITE("llama") {
     tcase_add_test(tests, a_file_says_what_the_reference_says);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, 3);
     tcase_add_test(tests, positions_are_scaled_without_a_type);
+    tcase_add_test(tests, a_factor_without_effect_is_noted);
     tcase_add_test(tests, files_recommend_how_to_sample);
     tcase_add_test(tests, both_tokenizers_are_the_same);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, 4, 1);
