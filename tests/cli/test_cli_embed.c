@@ -115,6 +115,24 @@ START_TEST(wrong_lines_are_refused_with_the_reason) {
 }
 END_TEST
 
+/* sentence-transformers' CrossEncoder.rank refuses a model without exactly one label before it reads any document. So
+ * the only line is the refusal, without a note about documents that are too long. */
+START_TEST(a_model_without_scores_is_refused_before_documents_are_read) {
+    char document[4096];
+    for (size_t i = 0; i + 1 < sizeof document; i++) document[i] = "sea "[i % 4];
+    document[sizeof document - 1] = '\0';
+    fr_command c = fr_command_feed(document, "rerank " CROSS "-p a -f -");
+    ck_assert_int_eq(c.status, 0);
+    ck_assert_ptr_nonnull(strstr(c.err, "longer than the model reads"));
+    fr_command_free(&c);
+    c = fr_command_run("rerank " BERT "-p a -f -", document);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_ptr_nonnull(strstr(c.err, "its classifier has 0 labels, and 1 is needed"));
+    ck_assert_ptr_null(strstr(c.err, "longer than the model reads"));
+    fr_command_free(&c);
+}
+END_TEST
+
 START_TEST(inspect_tells_an_encoder) {
     fr_command c = fr_command_ok("inspect -m tests/data/encoders/modernbert");
     ck_assert_ptr_nonnull(strstr(c.out, "ModernBERT, 4 layers of width 32"));
@@ -130,6 +148,7 @@ FR_SUITE("cli_embed") {
     tcase_add_test(cases, a_text_that_is_cut_is_told);
     tcase_add_test(cases, documents_are_scored_in_their_order_or_the_best_first);
     tcase_add_loop_test(cases, wrong_lines_are_refused_with_the_reason, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(cases, a_model_without_scores_is_refused_before_documents_are_read);
     tcase_add_test(cases, inspect_tells_an_encoder);
     suite_add_tcase(suite, cases);
 }

@@ -60,7 +60,7 @@ static void print_scores(const fr_texts *texts, const float *scores, const fr_ar
 static int run(fr_embedder *e, const fr_texts *texts, fr_embedder_text *pairs, const fr_arguments *args) {
     const char *query = args->text[FR_ARG_PROMPT], *instruction = args->text[FR_ARG_INSTRUCTION];
     float *scores = fr_resize(NULL, texts->count, sizeof *scores);
-    fr_status status = FR_OK;
+    fr_status status = fr_embedder_scores(e, NULL, 0, false, NULL); /* a model that gives no scores is refused first */
     for (size_t i = 0; i < texts->count && status == FR_OK; i++)
         status =
             fr_embedder_encode_pair(e, instruction, query, strlen(query), texts->file.bytes + texts->spans[i].begin,
