@@ -290,11 +290,12 @@ static fr_status refuse_nomic(const json_t *c, const char *where) {
                                           "rotary_emb_interleaved",
                                           NULL};
     double fraction;
+    bool scales;
     FR_TRY(refuse_keys(c, where, refused));
     FR_TRY(fr_json_real(c, "rotary_emb_fraction", 0, 1, 1, where, &fraction));
-    const json_t *scales = json_object_get(c, "scale_attn_weights");
+    FR_TRY(fr_json_bool(c, "scale_attn_weights", true, where, &scales));
     if (fraction != 1.0) return fr_fail(FR_UNBUILT, "%s: rotary_emb_fraction %g is not built yet", where, fraction);
-    return json_is_false(scales) ? fr_fail(FR_UNBUILT, "%s: scale_attn_weights false is not built yet", where) : FR_OK;
+    return scales ? FR_OK : fr_fail(FR_UNBUILT, "%s: scale_attn_weights false is not built yet", where);
 }
 
 /* Reads the biases and the mixtures of nomic-embed-text-v2-moe, in which feed-forwards have no gate. */

@@ -101,6 +101,8 @@ static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
 static fr_status check_windows(const fr_source *source, const char *key, const fr_layer_spec *layers, size_t count) {
     const json_t *list = json_object_get(source->text, key), *window;
     size_t i;
+    if (list && !json_is_null(list) && !json_is_array(list))
+        return fr_fail(FR_INPUT, "%s: %s is no list", source->where, key);
     json_array_foreach (list, i, window)
         if (i >= count || json_integer_value(window) != (json_int_t)layers[i].attention.window)
             return fr_fail(FR_UNBUILT,

@@ -138,6 +138,8 @@ static fr_status read_kinds(const fr_source *source, const fr_model_spec *s, boo
     const json_t *list = json_object_get(source->text, "no_rope_layers");
     bool listed = json_array_size(list) > 0, found = false;
     size_t every = STILL_EVERY, layers = s->trunk.layers;
+    if (list && !json_is_null(list) && !json_is_array(list))
+        return fr_fail(FR_INPUT, "%s: no_rope_layers is no list", source->where);
     if (!source->gguf)
         FR_TRY(
             fr_json_size(source->text, "no_rope_layer_interval", 1, FR_LAYERS_MAX, STILL_EVERY, source->where, &every));

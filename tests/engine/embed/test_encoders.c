@@ -374,6 +374,8 @@ static const struct {
     {"mpnet", "config.json", "{\"relative_attention_num_buckets\": 64}", "relative_attention_num_buckets"},
     {"nomic", "config.json", "{\"prenorm\": true}", "prenorm"},
     {"nomic", "config.json", "{\"rotary_emb_fraction\": 0.5}", "rotary_emb_fraction"},
+    {"nomic", "config.json", "{\"scale_attn_weights\": false}", "scale_attn_weights false is not built"},
+    {"nomic", "config.json", "{\"scale_attn_weights\": \"no\"}", "scale_attn_weights"},
     {"nomic", "config.json", "{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2.0}}", "rope_type"},
     {"gte", "config.json", "{\"logn_attention_scale\": true}", "logn_attention_scale"},
     {"gte", "config.json", "{\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 8.0}}", "rope_scaling"},

@@ -67,6 +67,8 @@ static const struct {
     {"exaone-moe-mtp", "{\"sliding_windows\": [7, 0, 7, 7], \"mtp_sliding_windows\": null}", FR_OK, ""},
     {"exaone-moe-mtp", "{\"sliding_windows\": [7, 0, 8, 7]}", FR_UNBUILT,
      "sliding_windows has another window for layer 2"},
+    {"exaone-moe-mtp", "{\"sliding_windows\": 8}", FR_INPUT, "sliding_windows is no list"},
+    {"exaone-moe-mtp", "{\"mtp_sliding_windows\": \"7\"}", FR_INPUT, "mtp_sliding_windows is no list"},
     {"exaone-moe-mtp", "{\"mtp_sliding_windows\": [7]}", FR_UNBUILT, "mtp_sliding_windows has another window"},
     {"exaone-moe-mtp", "{\"swiglu_limits\": [0, 0, 7, 7]}", FR_UNBUILT, "swiglu_limits"},
     {"mellum-mtp", "{\"num_nextn_predict_layers\": 2}", FR_UNBUILT, "2 MTP layers are not built, 1 is"},
@@ -607,6 +609,7 @@ START_TEST(llama4s_layers_are_as_its_lists_say) {
         {"{\"interleave_moe_layer_step\": 0}", 0, 0, 0, 0, "interleave_moe_layer_step"},
         {"{\"moe_layers\": [-1]}", 0, 0, 0, 0, "moe_layers has something that is no layer's number"},
         {"{\"moe_layers\": 3}", 0, 0, 0, 0, "moe_layers is no list"},
+        {"{\"no_rope_layers\": \"1\"}", 0, 0, 0, 0, "no_rope_layers is no list"},
         {"{\"no_rope_layers\": [1, 0]}", 0, 0, 0, 0, "no_rope_layers has no number for layer 2"},
         {"{\"attention_chunk_size\": null, \"layer_types\": [\"full_attention\", \"chunked_attention\", "
          "\"full_attention\", \"full_attention\", \"full_attention\", \"full_attention\"]}",
@@ -754,7 +757,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, nemotrons_groups_of_experts_are_checked, 0, 4);
     tcase_add_test(tests, a_base_that_is_a_text_is_refused);
     tcase_add_loop_test(tests, keys_of_one_family_are_read, 0, 4);
-    tcase_add_loop_test(tests, llama4s_layers_are_as_its_lists_say, 0, 17);
+    tcase_add_loop_test(tests, llama4s_layers_are_as_its_lists_say, 0, 19);
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
     tcase_add_loop_test(tests, a_mixture_in_no_layer_is_refused_or_written, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
