@@ -45,9 +45,9 @@ static fr_status read_processor(const fr_tower_source *s, size_t patch, size_t p
     return fr_tower_pixels(s, none, one, c);
 }
 
-/* Reads the rows' width. Also finds out whether, in the text model, rows of a picture may see later rows of the picture
- * when GGUF's readers assume the contrary. GGUF has no key for this. Its readers assume that rows may see later rows if
- * the model has no per-layer embeddings. */
+/* Reads the rows' width. Also finds out whether readers of the GGUF file would be wrong about one thing: whether a
+ * picture's rows see later rows of the picture. GGUF has no key for this. Its readers assume that they do if the model
+ * has no per-layer embeddings. */
 static fr_status read_text(const fr_tower_source *s, bool unified, fr_vision_config *c) {
     json_t *text;
     size_t per_layer;
