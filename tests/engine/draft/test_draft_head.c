@@ -1,7 +1,8 @@
 /* Tests trimmed draft heads. A trimmed head scores only the ids of a list. The scores of these ids must have the same
  * bits as those of the whole head, and no other id may be drafted. The text must be the target's own with every size of
- * head, greedy and sampled. A head that learns scores the frequent ids and the ids of the session's own text, and
- * forgets the latter when the text is replaced. A file that is not a list of ids is refused with one line. */
+ * head, greedy and sampled. A head that learns scores the likely ids (see draft_head.h) and the ids of the session's
+ * own text. When the text is replaced, the head must forget the ids of the old text. A file that is not a list of ids
+ * is refused with one line. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -184,8 +185,8 @@ static bool has_id(const int32_t *text, size_t count, size_t id) {
     return false;
 }
 
-/* Compares the scores of the next draft after the session's text with the scores of the whole head. Only the frequent
- * ids and the ids of the text may be scored, and their scores must have the same bits as with the whole head. */
+/* Compares the scores of the next draft after the session's text with the scores of the whole head. Only the likely ids
+ * and the ids of the text may be scored, and their scores must have the same bits as with the whole head. */
 static void check_scores(subject *s, int which, fr_session *session, const int32_t *text, size_t count) {
     fr_session *alone;
     size_t drafted, accepted, scored = 0;

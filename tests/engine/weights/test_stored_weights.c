@@ -137,9 +137,9 @@ END_TEST
 
 static const char *const others[] = {"tests/data/storages/whole-fp4", "tests/data/storages/whole-latent"};
 
-/* When FP4 weights are loaded, they are copied to GGUF's blocks, without the scale of the matrix. When such a folder is
- * converted to a file of another type, the file must not be made from these copies. In a folder of mlx-lm, the heads of
- * latent attention are stacks, as in GGUF. */
+/* When a folder with FP4 weights is loaded, the weights are copied to GGUF's blocks, without the scale of the matrix.
+ * When the folder is converted to a file of another type, the file must not be made from these copies. In a folder of
+ * mlx-lm, the heads of latent attention are stacks, as in GGUF. */
 START_TEST(other_folders_run_and_become_files) {
     const char *model = others[_i];
     fr_command first = run_logits(model, model, 0, "-t 2"), c = run_logits(model, model, 0, "-t 1 --no-mmap -ub 1");
