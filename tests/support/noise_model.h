@@ -9,7 +9,7 @@
 
 #include "quant/dtype.h"
 
-/* Any failure ends the test, and so does a file in which no matrix was replaced. */
+/* Any failure ends the test. If no matrix can be replaced in the file, this is a failure too. */
 void fr_noise_model(const char *from, fr_dtype type, const char *to);
 
 #endif

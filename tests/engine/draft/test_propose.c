@@ -183,7 +183,8 @@ static void set_words(const world *w, const char *words) {
     require(fr_options_set_text(w->options, FR_OPT_SPEC_TYPE, at ? own : words));
 }
 
-/* Opens the pairs of sessions. Every second pair samples, unless scripted drafts decide how many are accepted. */
+/* Opens the pairs of sessions. If scripted drafts decide how many are accepted, no pair samples. Otherwise every second
+ * pair samples. */
 static void open_twins(world *w, size_t crowd) {
     int32_t text[LONGEST];
     for (size_t i = 0; i < SESSIONS; i++) {

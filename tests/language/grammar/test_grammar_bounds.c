@@ -69,7 +69,7 @@ static const hostile CASES[] = {
      LIST("{\"not\":{\"properties\":{", "\"p$\":{\"$ref\":\"#/not\"}", 10, "}}}")},
     {SCHEMA, FR_UNBUILT, "#/if: the schema up to here",
      LIST("{\"then\":{\"minimum\":1},\"if\":{\"allOf\":[", "{\"$ref\":\"#/if\"}", 10, "]}}")},
-    /* The possible values are constants behind references. */
+    /* References lead to the possible values, which are constants. */
     {SCHEMA, FR_UNBUILT, LONG,
      LIST("{\"items\":{\"type\":\"null\",\"anyOf\":[{\"$ref\":\"#/a0\"}]},\"uniqueItems\":true,\"a14\":{},",
           "\"a$\":{\"allOf\":[{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"}]}", 14,

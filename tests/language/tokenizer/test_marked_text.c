@@ -1,5 +1,5 @@
-/* Tests texts of which only a part is trusted. The tokenizer must find control tokens only in trusted bytes. Bytes that
- * are not trusted must not make a control token, and must not hide or move one.
+/* Tests texts in which only some bytes are trusted. The tokenizer must find control tokens only in trusted bytes. Bytes
+ * that are not trusted must not make a control token, and must not hide or move one.
  *
  * The expected ids for small tokenizers were worked out by hand. For published tokenizers, the expected ids are those
  * that Hugging Face's tokenizers give for each trusted run alone; test_tokenizer.c compares fr_tokenize with them. */
