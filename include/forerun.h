@@ -89,7 +89,7 @@ extern "C" {
 /* The version of the numerics. It is raised whenever a logit or an id of some model may differ from that of the
  * previous version. As long as it stays the same, hashes of generated texts can be compared between machines and
  * between versions of the library (quant/NUMERICS.md). */
-#define FR_NUMERICS_VERSION 5
+#define FR_NUMERICS_VERSION 6
 
 /* The version of this header as a text, such as "0.2.0". */
 #define FR_VERSION_TEXT(number)            #number

@@ -206,49 +206,29 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Computes the dot products of `count` vectors u (key_means.h) with the rows of `turns` of all positions of a block.
- * Instruction sets that score transposed keys use the transposed form of `turns`. */
-static void score_turns(const walk *w, fr_attn_state *states, size_t count) {
-    const fr_attn *attn = w->attn;
-    const fr_attn_steps *steps = w->steps;
-    const fr_key_means *means = attn->key_means;
-    size_t n = attn->head_dim;
-    fr_attn_ahead none = {0};
-    if (steps->scores_of_columns) {
-        for (int32_t p = 0; p < FR_ATTN_BLOCK; p += 16)
-            steps->scores_of_columns(states, count, means->across + (size_t)p * n, 16, p, n, attn->scale, none);
-        return;
-    }
-    for (int32_t p = 0; p < FR_ATTN_BLOCK; p += FR_ATTN_SCORES) {
-        fr_attn_rows turns = {FR_F32, means->turns + (size_t)p * n, n * sizeof(float)};
-        for (size_t j = 0; j < count; j++) steps->scores(&states[j], 1, turns, p, n, attn->scale, none);
-    }
-}
-
 /* Adds to the block's scores the part that is missing because means were subtracted from the stored keys. */
 static void add_mean_scores(const walk *w, size_t block) {
     const fr_attn *attn = w->attn;
     const fr_key_means *means = attn->key_means;
-    size_t n = attn->head_dim;
-    alignas(64) float start[FR_KEY_MEANS_WIDEST], u[FR_ATTN_TOGETHER][FR_KEY_MEANS_WIDEST];
+    fr_key_means_block at;
+    float factors[FR_KEY_MEANS_USED];
     fr_attn_state states[FR_ATTN_TOGETHER];
-    fr_key_means_start(means, block, start);
+    const fr_attn_rows rows = {FR_F32, at.rows, sizeof at.rows[0]};
+    fr_key_means_enter(means, block, &at);
+    for (size_t i = 0; i < FR_ATTN_TOGETHER; i++) {
+        states[i].from = 0;
+        states[i].to = FR_KEY_MEANS_ROWS;
+    }
     for (size_t j = 0, count; j < attn->count; j += count) {
-        count = attn->count - j < FR_ATTN_TOGETHER ? attn->count - j : FR_ATTN_TOGETHER;
+        count = attn->count - j < w->steps->together ? attn->count - j : w->steps->together;
+        for (size_t i = 0; i < count; i++) states[i].q = attn->queries[j + i].plain;
+        w->steps->scores(states, count, rows, 0, attn->head_dim, attn->scale, (fr_attn_ahead){0});
         for (size_t i = 0; i < count; i++) {
-            fr_key_means_query(means, start, attn->queries[j + i].plain, u[i]);
-            states[i] = (fr_attn_state){.q = u[i], .to = FR_ATTN_BLOCK};
-        }
-        score_turns(w, states, count);
-        for (size_t i = 0; i < count; i++) {
-            float *weights = w->states[j + i].weights;
-            if (block == 0) {
-                fr_attn_state first = {.q = attn->queries[j + i].plain, .to = FR_ATTN_BLOCK};
-                w->steps->scores(&first, 1, (fr_attn_rows){FR_F32, means->first, 0}, 0, n, attn->scale,
-                                 (fr_attn_ahead){0});
-                states[i].weights[0] = first.weights[0];
-            }
-            for (size_t p = 0; p < FR_ATTN_BLOCK; p++) weights[p] += states[i].weights[p];
+            const float *dots = states[i].weights;
+            float *weights = w->states[j + i].weights, of_first = weights[0] + dots[2];
+            fr_key_means_factors(means, &at, attn->queries[j + i].plain, dots[0], dots[1], attn->scale, factors);
+            w->steps->add_columns(weights, factors, means->columns, means->used, means->used_count);
+            if (block == 0) weights[0] = of_first;
         }
     }
 }

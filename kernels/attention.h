@@ -101,6 +101,10 @@ typedef struct fr_attn_steps {
     void (*scores_of_codes)(fr_attn_state *states, size_t count, const fr_attn_codes *tile, int32_t first,
                             size_t head_dim, float scale, fr_attn_ahead ahead);
 
+    /* Adds the scores of means (key_means.h): weights[i] = fma(factors[k], columns[64 * used[k] + i], weights[i]) for i
+     * < FR_ATTN_BLOCK, and for k from 0 to count - 1 in this order. */
+    void (*add_columns)(float *weights, const float *factors, const float *columns, const uint16_t *used, size_t count);
+
     /* Turns the scores of a block into weights e for `count` queries, at most FR_ATTN_WEIGHED. Merges the block's m
      * and l into the m and l of each query, and sets each query's factors a and b. Each of these queries sees at least
      * one position of the block. */

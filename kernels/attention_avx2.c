@@ -293,6 +293,19 @@ FR_INLINE void weigh_one(fr_attn_state *state) {
     merge(state, m_b, sum16(p[0], p[1]));
 }
 
+static void add_columns(float *weights, const float *factors, const float *columns, const uint16_t *used,
+                        size_t count) {
+    __m256 s[FR_ATTN_BLOCK / 8];
+    FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 8; r++) s[r] = _mm256_loadu_ps(weights + 8 * r);
+    for (size_t k = 0; k < count; k++) {
+        const float *column = columns + (size_t)FR_ATTN_BLOCK * used[k];
+        __m256 factor = _mm256_set1_ps(factors[k]);
+        FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 8; r++)
+            s[r] = _mm256_fmadd_ps(factor, _mm256_load_ps(column + 8 * r), s[r]);
+    }
+    FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 8; r++) _mm256_storeu_ps(weights + 8 * r, s[r]);
+}
+
 static void weigh(fr_attn_state *states, size_t count) {
     for (size_t j = 0; j < count; j++) weigh_one(&states[j]);
 }
@@ -403,6 +416,7 @@ const fr_attn_steps fr_attn_steps_avx2 = {
     .quantize = fr_quantize_avx2,
     .transpose_codes = transpose_codes,
     .scores_of_codes = scores_of_codes,
+    .add_columns = add_columns,
     .weigh = weigh,
     .add = add,
     .softcap = fr_softcap_avx2,

@@ -426,6 +426,19 @@ FR_INLINE void merge(fr_attn_state *states, size_t count, __m256 m_b, __m256 l_b
     FR_UNROLLED_FOR (size_t j = 4; j < count; j++) _mm_storeu_ps(&states[j].m, _mm256_extractf128_ps(kept[j - 4], 1));
 }
 
+static void add_columns(float *weights, const float *factors, const float *columns, const uint16_t *used,
+                        size_t count) {
+    __m512 s[FR_ATTN_BLOCK / 16];
+    FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 16; r++) s[r] = _mm512_loadu_ps(weights + 16 * r);
+    for (size_t k = 0; k < count; k++) {
+        const float *column = columns + (size_t)FR_ATTN_BLOCK * used[k];
+        __m512 factor = _mm512_set1_ps(factors[k]);
+        FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 16; r++)
+            s[r] = _mm512_fmadd_ps(factor, _mm512_load_ps(column + 16 * r), s[r]);
+    }
+    FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 16; r++) _mm512_storeu_ps(weights + 16 * r, s[r]);
+}
+
 FR_INLINE uint64_t seen_by(const fr_attn_state *state) {
     return (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
 }
@@ -552,6 +565,7 @@ const fr_attn_steps fr_attn_steps_avx512 = {
     .quantize = fr_quantize_avx512,
     .transpose_codes = transpose_codes,
     .scores_of_codes = scores_of_codes,
+    .add_columns = add_columns,
     .weigh = weigh,
     .add = add,
     .softcap = fr_softcap_avx512,

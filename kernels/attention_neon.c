@@ -114,6 +114,19 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     vst1q_f32(s, vmulq_n_f32(vld1q_f32(s), scale));
 }
 
+static void add_columns(float *weights, const float *factors, const float *columns, const uint16_t *used,
+                        size_t count) {
+    float32x4_t s[FR_ATTN_BLOCK / 4];
+    FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 4; r++) s[r] = vld1q_f32(weights + 4 * r);
+    for (size_t k = 0; k < count; k++) {
+        const float *column = columns + (size_t)FR_ATTN_BLOCK * used[k];
+        float32x4_t factor = vdupq_n_f32(factors[k]);
+        FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 4; r++)
+            s[r] = vfmaq_f32(s[r], factor, vld1q_f32(column + 4 * r));
+    }
+    FR_UNROLLED_FOR (size_t r = 0; r < FR_ATTN_BLOCK / 4; r++) vst1q_f32(weights + 4 * r, s[r]);
+}
+
 /* Merges m_b and l_b, the m and l of a block, into m and l. Sets the factors a and b, which join the block's o_b to
  * o. */
 FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
@@ -252,6 +265,7 @@ const fr_attn_steps fr_attn_steps_neon = {
     .quantize = fr_quantize_neon,
     .transpose_codes = transpose_codes,
     .scores_of_codes = scores_of_codes,
+    .add_columns = add_columns,
     .weigh = weigh,
     .add = add,
     .softcap = fr_softcap_neon,

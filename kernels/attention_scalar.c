@@ -39,14 +39,23 @@ static float product(const fr_attn *attn, const fr_attn_query *query, const fr_q
     return acc;
 }
 
-/* Gives the part of a position's score that is missing because a mean was subtracted from the stored key. u: the vector
- * that fr_key_means_query has computed from the query for the position's block. */
-static float mean_score(const fr_attn *attn, const fr_attn_query *query, const float *u, int64_t position) {
+/* Adds to a position's score what is missing because a mean was subtracted from the stored key. */
+static float add_mean_score(const fr_attn *attn, const fr_attn_query *query, const float *factors, int64_t position,
+                            float s) {
     const fr_key_means *means = attn->key_means;
-    const float *turns = means->turns + (size_t)(position % BLOCK) * means->head_dim;
-    float sum = position == 0 ? dot(load_f32, query->plain, means->first, means->head_dim)
-                              : dot(load_f32, u, turns, means->head_dim);
-    return sum * attn->scale;
+    const float *columns = means->columns + position % BLOCK;
+    if (position == 0) return s + dot(load_f32, query->plain, means->first, means->head_dim) * attn->scale;
+    for (size_t k = 0; k < means->used_count; k++) s = fmaf(factors[k], columns[means->used[k] * BLOCK], s);
+    return s;
+}
+
+/* Makes the factors of a query for a block of positions (key_means.h). */
+static void mean_factors(const fr_attn *attn, const fr_attn_query *query, size_t block, float *factors) {
+    fr_key_means_block at;
+    fr_key_means_enter(attn->key_means, block, &at);
+    float level = dot(load_f32, query->plain, at.rows[0], attn->head_dim) * attn->scale;
+    float slope = dot(load_f32, query->plain, at.rows[1], attn->head_dim) * attn->scale;
+    fr_key_means_factors(attn->key_means, &at, query->plain, level, slope, attn->scale, factors);
 }
 
 /* Computes e = exp(s - m) for the scores s of positions from..last; e is indexed by the position in the block. Sets *m
@@ -55,15 +64,12 @@ static void block_weights(const fr_attn *attn, const fr_attn_query *query, int64
                           float *e, float *m, float *l) {
     fr_qblock *codes = fr_attn_coded(attn) ? (fr_qblock *)(void *)(scratch + attn->head_dim) : NULL;
     if (codes) FR_SCALAR(quantize)(codes, query->q, attn->head_dim);
-    float p[16] = {0}, start[FR_KEY_MEANS_WIDEST], u[FR_KEY_MEANS_WIDEST];
-    if (attn->key_means) {
-        fr_key_means_start(attn->key_means, (size_t)(from / BLOCK), start);
-        fr_key_means_query(attn->key_means, start, query->plain, u);
-    }
+    float p[16] = {0}, factors[FR_KEY_MEANS_USED];
+    if (attn->key_means) mean_factors(attn, query, (size_t)(from / BLOCK), factors);
     *m = -INFINITY;
     for (int64_t i = from; i <= last; i++) {
         float s = product(attn, query, codes, i, scratch) * attn->scale;
-        if (attn->key_means) s += mean_score(attn, query, u, i);
+        if (attn->key_means) s = add_mean_score(attn, query, factors, i, s);
         if (attn->softcap != 0.0f) s = scalar_tanh(s / attn->softcap) * attn->softcap;
         if (query->slope != 0.0f) s += fr_alibi_added(attn, query, i);
         e[i % BLOCK] = s;

@@ -1,46 +1,92 @@
 /* Subtracts mean keys: see key_means.h. */
 #include "kernels/key_means.h"
 
-#include "kernels/compiler.h"
-
 #include <string.h>
 
-void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims, size_t width) {
+void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims) {
+    memcpy(row, cosine, dims / 2 * sizeof *row);
+    memcpy(row + dims / 2, sine, dims / 2 * sizeof *row);
+}
+
+void fr_key_means_fill_columns(float *columns, size_t r, const float *cosine, const float *sine, size_t dims) {
+    float *at = columns + r;
+    at[0] = 1;
+    at[FR_KEY_MEANS_BLOCK] = fr_key_means_t(r);
     for (size_t i = 0; i < dims / 2; i++) {
-        row[i] = cosine[i];
-        row[i + dims / 2] = sine[i];
+        at[(2 + i) * FR_KEY_MEANS_BLOCK] = cosine[i];
+        at[(2 + dims / 2 + i) * FR_KEY_MEANS_BLOCK] = sine[i];
     }
-    for (size_t i = dims; i < width; i++) row[i] = 1;
 }
 
-void fr_key_means_transpose(float *across, const float *turns, size_t head_dim) {
-    for (size_t p = 0; p < FR_KEY_MEANS_BLOCK; p++)
-        for (size_t i = 0; i < head_dim; i++) across[(p / 16 * head_dim + i) * 16 + p % 16] = turns[p * head_dim + i];
+void fr_key_means_begin(fr_key_means *means) {
+    means->used[0] = 0;
+    means->used[1] = 1;
+    means->used_count = 2;
 }
 
-/* Rotates the pairs of `from` by the angles of a row of `starts` or `turns`. Values that are in no pair are copied. */
-static void turn(const fr_key_means *means, const float *row, const float *from, float *to) {
-    memmove(to, from, means->head_dim * sizeof *to);
+void fr_key_means_add_fast(fr_key_means *means, size_t pair) {
+    means->used[means->used_count++] = (uint16_t)(2 + pair);
+    means->used[means->used_count++] = (uint16_t)(2 + means->dims / 2 + pair);
+}
+
+static size_t fast_count(const fr_key_means *means) {
+    return (means->used_count - 2) / 2;
+}
+
+static size_t fast_pair(const fr_key_means *means, size_t i) {
+    return means->used[2 + 2 * i] - 2U;
+}
+
+/* Turns a pair of values by an angle. */
+static void turn(float *x, float *y, float cosine, float sine) {
+    float from = *x;
+    *x = from * cosine - *y * sine;
+    *y = *y * cosine + from * sine;
+}
+
+/* Turns all pairs of a vector by the angles of a block's first position. */
+static void turn_to_block(const fr_key_means *means, size_t block, const float *from, float *to) {
+    const float *start = means->starts + block * means->dims;
+    memcpy(to, from, means->head_dim * sizeof *to);
     for (size_t i = 0; i < means->dims / 2; i++) {
         size_t a, b;
         fr_key_means_pair(means, i, &a, &b);
-        float cosine = row[i], sine = row[i + means->dims / 2], x = from[a], y = from[b];
-        to[a] = x * cosine - y * sine;
-        to[b] = y * cosine + x * sine;
+        turn(&to[a], &to[b], start[i], start[i + means->dims / 2]);
     }
 }
 
-void fr_key_means_start(const fr_key_means *means, size_t block, float *start) {
-    turn(means, means->starts + block * means->dims, means->mean, start);
+void fr_key_means_enter(const fr_key_means *means, size_t block, fr_key_means_block *at) {
+    const float *start = means->starts + block * means->dims;
+    turn_to_block(means, block, means->level, at->rows[0]);
+    turn_to_block(means, block, means->slope, at->rows[1]);
+    memcpy(at->rows[2], means->first, means->head_dim * sizeof(float));
+    for (size_t i = 0; i < fast_count(means); i++) {
+        size_t a, b, pair = fast_pair(means, i);
+        fr_key_means_pair(means, pair, &a, &b);
+        at->x[i] = means->mean[a];
+        at->y[i] = means->mean[b];
+        turn(&at->x[i], &at->y[i], start[pair], start[pair + means->dims / 2]);
+    }
 }
 
 void fr_key_means_at(const fr_key_means *means, size_t position, float *mean) {
+    size_t r = position % FR_KEY_MEANS_BLOCK;
+    fr_key_means_block at;
     if (position == 0) {
         memcpy(mean, means->first, means->head_dim * sizeof *mean);
         return;
     }
-    fr_key_means_start(means, position / FR_KEY_MEANS_BLOCK, mean);
-    turn(means, means->turns + position % FR_KEY_MEANS_BLOCK * means->head_dim, mean, mean);
+    fr_key_means_enter(means, position / FR_KEY_MEANS_BLOCK, &at);
+    for (size_t i = 0; i < means->head_dim; i++) mean[i] = at.rows[0][i] + at.rows[1][i] * fr_key_means_t(r);
+    for (size_t i = 0; i < fast_count(means); i++) {
+        size_t a, b;
+        const uint16_t *used = means->used + 2 + 2 * i;
+        fr_key_means_pair(means, fast_pair(means, i), &a, &b);
+        turn(&at.x[i], &at.y[i], means->columns[used[0] * FR_KEY_MEANS_BLOCK + r],
+             means->columns[used[1] * FR_KEY_MEANS_BLOCK + r]);
+        mean[a] += at.x[i];
+        mean[b] += at.y[i];
+    }
 }
 
 void fr_key_means_remove(const fr_key_means *means, size_t position, float *key) {
@@ -49,37 +95,14 @@ void fr_key_means_remove(const fr_key_means *means, size_t position, float *key)
     for (size_t i = 0; i < means->head_dim; i++) key[i] = (key[i] - mean[i]) * means->key_scale[i];
 }
 
-enum { PAIRS = 16 /* the largest number of pairs in a run of turn_pairs */ };
-
-/* Computes u's two values for each of `count` pairs; the two are `half` apart in u. The values of the first pair are at
- * `query` and at `query` + `apart`, and each next pair is `step` further; `start` is laid out in the same way. Callers
- * pass a constant as `count`, and the results are stored at the end, so that compilers use vectors. */
-FR_INLINE void turn_pairs(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart,
-                          size_t count) {
-    float first[PAIRS], second[PAIRS];
-    for (size_t i = 0; i < count; i++) {
-        float a = query[i * step], b = query[i * step + apart], x = start[i * step], y = start[i * step + apart];
-        first[i] = a * x + b * y;
-        second[i] = b * x - a * y;
+void fr_key_means_factors(const fr_key_means *means, const fr_key_means_block *at, const float *query, float level,
+                          float slope, float scale, float *factors) {
+    factors[0] = level;
+    factors[1] = slope;
+    for (size_t i = 0; i < fast_count(means); i++) {
+        size_t a, b;
+        fr_key_means_pair(means, fast_pair(means, i), &a, &b);
+        factors[2 + 2 * i] = (query[a] * at->x[i] + query[b] * at->y[i]) * scale;
+        factors[3 + 2 * i] = (query[b] * at->x[i] - query[a] * at->y[i]) * scale;
     }
-    memcpy(u, first, count * sizeof *u);
-    memcpy(u + half, second, count * sizeof *u);
-}
-
-/* Computes the values of u that belong to pairs. step: the distance from one pair to the next; apart: the distance
- * between the two values of a pair. */
-FR_INLINE void turn_query(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart) {
-    size_t i = 0;
-    for (; i + PAIRS <= half; i += PAIRS)
-        turn_pairs(u + i, half, query + i * step, start + i * step, step, apart, PAIRS);
-    for (; i < half; i++) turn_pairs(u + i, half, query + i * step, start + i * step, step, apart, 1);
-}
-
-void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u) {
-    size_t half = means->dims / 2;
-    if (means->neox)
-        turn_query(u, half, query, start, 1, half);
-    else
-        turn_query(u, half, query, start, 2, 1);
-    for (size_t i = means->dims; i < means->head_dim; i++) u[i] = query[i] * start[i];
 }

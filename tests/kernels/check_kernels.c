@@ -773,18 +773,30 @@ static void cap_and_slope(fr_attn *attn, fr_attn_query *queries, float *sinks, f
  * queries from before their rotation. All these numbers are random and do not belong together, because the kernels'
  * sums are defined for any numbers. */
 static void subtract_means(fr_attn *attn, fr_attn_query *queries, fr_key_means *means) {
-    static float starts[POSITIONS_MAX / PAGE * FR_KEY_MEANS_WIDEST], turns[PAGE * FR_KEY_MEANS_WIDEST];
-    _Alignas(64) static float across[PAGE * FR_KEY_MEANS_WIDEST];
-    static float values[2][FR_KEY_MEANS_WIDEST], plain[QUERIES_MAX * FR_KEY_MEANS_WIDEST];
+    static float starts[POSITIONS_MAX / PAGE * FR_KEY_MEANS_WIDEST];
+    _Alignas(64) static float columns[PAGE * (2 + FR_KEY_MEANS_WIDEST)];
+    static float values[4][FR_KEY_MEANS_WIDEST], plain[QUERIES_MAX * FR_KEY_MEANS_WIDEST];
+    static uint16_t used[FR_KEY_MEANS_USED];
     size_t n = attn->head_dim, dims = below((uint32_t)n / 2 + 1) * 2;
     if (below(3) || n > FR_KEY_MEANS_WIDEST) return;
     if (starts[0] == 0) fill_floats(starts, COUNT(starts), ORDINARY);
-    fill_floats(turns, PAGE * n, ORDINARY);
-    fr_key_means_transpose(across, turns, n);
-    fill_floats(values[0], 2 * FR_KEY_MEANS_WIDEST, ORDINARY);
+    fill_floats(columns, PAGE * (2 + dims), ORDINARY);
+    fill_floats(values[0], 4 * FR_KEY_MEANS_WIDEST, ORDINARY);
     fill_floats(plain, attn->count * n, ORDINARY);
     for (size_t j = 0; j < attn->count; j++) queries[j].plain = plain + j * n;
-    *means = (fr_key_means){n, dims, below(2), values[0], values[1], starts, turns, across, NULL, NULL};
+    *means = (fr_key_means){.head_dim = n,
+                            .dims = dims,
+                            .neox = below(2),
+                            .first = values[0],
+                            .mean = values[1],
+                            .level = values[2],
+                            .slope = values[3],
+                            .starts = starts,
+                            .columns = columns,
+                            .used = used};
+    fr_key_means_begin(means);
+    for (uint32_t fast = dims ? below(FR_KEY_MEANS_FAST + 1) : 0; fast > 0; fast--)
+        fr_key_means_add_fast(means, below((uint32_t)dims / 2));
     attn->key_means = means;
 }
 

@@ -16,9 +16,10 @@
 
 enum {
     IDS_MAX = 128, /* ids that are run */
-    LEARNED = 2,   /* version of the way in which means are learned; a saved cache can be used only if its version and
+    LEARNED = 3,   /* version of the way in which means are learned; a saved cache can be used only if its version and
                     * text are the same */
-    VALUES = 4, /* number of arrays of a head: the first key, the mean, the scales of keys and the scales of queries */
+    VALUES = 6, /* number of arrays of a head: the first key, the mean, its level and its slope, and the scales of keys
+                 * and of queries */
     SKIPPED = 4 /* number of first positions that are left out, because much attention goes to them and their keys are
                  * unlike all other keys */
 };
@@ -53,21 +54,20 @@ static size_t table_holder(const fr_engine *e, size_t kv) {
     return kv;
 }
 
-/* Fills in the tables of cosines and sines: `starts` has the angles of each block's first position, `turns` has the
+/* Fills in the tables of cosines and sines: `starts` has the angles of each block's first position, `columns` has the
  * angles of the positions within a block. */
 static void fill_tables(const fr_engine *e, const fr_attention_spec *attention, size_t dims, float *starts,
-                        float *turns, float *across) {
+                        float *columns) {
     float cosine[FR_KEY_MEANS_WIDEST], sine[FR_KEY_MEANS_WIDEST];
     const float *inverse = e->model->trunk.inverse[attention->rope];
     for (size_t block = 0; dims && block < e->kv.blocks; block++) {
         fr_rope_angles(inverse, dims / 2, (int64_t)(block * FR_KEY_MEANS_BLOCK), cosine, sine);
-        fr_key_means_fill(starts + block * dims, cosine, sine, dims, dims);
+        fr_key_means_fill(starts + block * dims, cosine, sine, dims);
     }
-    for (size_t i = 0; i < FR_KEY_MEANS_BLOCK; i++) {
-        if (dims) fr_rope_angles(inverse, dims / 2, (int64_t)i, cosine, sine);
-        fr_key_means_fill(turns + i * attention->head_dim, cosine, sine, dims, attention->head_dim);
+    for (size_t r = 0; r < FR_KEY_MEANS_BLOCK; r++) {
+        if (dims) fr_rope_angles(inverse, dims / 2, (int64_t)r, cosine, sine);
+        fr_key_means_fill_columns(columns, r, cosine, sine, dims);
     }
-    fr_key_means_transpose(across, turns, attention->head_dim);
 }
 
 void fr_mean_keys_layout(fr_engine *e) {
@@ -79,25 +79,27 @@ void fr_mean_keys_layout(fr_engine *e) {
         if (n > FR_KEY_MEANS_WIDEST) continue;
         fr_key_means *means = fr_arena_take(&e->arena, heads, sizeof *means);
         float *values = fr_arena_take(&e->arena, heads * VALUES * n, sizeof *values);
-        float *starts = NULL, *turns = NULL, *across = NULL;
+        uint16_t *used = fr_arena_take(&e->arena, heads * FR_KEY_MEANS_USED, sizeof *used);
+        float *starts = NULL, *columns = NULL;
         if (holder == kv) {
             starts = fr_arena_take(&e->arena, fr_kv_blocks(e->context) * dims, sizeof *starts);
-            turns = fr_arena_take(&e->arena, FR_KEY_MEANS_BLOCK * n, sizeof *turns);
-            across = fr_arena_take(&e->arena, FR_KEY_MEANS_BLOCK * n, sizeof *across);
+            columns = fr_arena_take(&e->arena, FR_KEY_MEANS_BLOCK * (2 + dims), sizeof *columns);
         }
         if (!e->kv.layers || e->arena.overflow || !means) continue;
-        if (holder == kv) fill_tables(e, attention, dims, starts, turns, across);
+        if (holder == kv) fill_tables(e, attention, dims, starts, columns);
         for (size_t h = 0; h < heads; h++)
             means[h] = (fr_key_means){.head_dim = n,
                                       .dims = dims,
                                       .neox = trunk->spec.rope[attention->rope].neox,
                                       .first = values + VALUES * h * n,
                                       .mean = values + (VALUES * h + 1) * n,
-                                      .key_scale = values + (VALUES * h + 2) * n,
-                                      .query_scale = values + (VALUES * h + 3) * n,
+                                      .level = values + (VALUES * h + 2) * n,
+                                      .slope = values + (VALUES * h + 3) * n,
+                                      .key_scale = values + (VALUES * h + 4) * n,
+                                      .query_scale = values + (VALUES * h + 5) * n,
+                                      .used = used + h * FR_KEY_MEANS_USED,
                                       .starts = holder == kv ? starts : e->kv.layers[holder].key_means->starts,
-                                      .turns = holder == kv ? turns : e->kv.layers[holder].key_means->turns,
-                                      .across = holder == kv ? across : e->kv.layers[holder].key_means->across};
+                                      .columns = holder == kv ? columns : e->kv.layers[holder].key_means->columns};
         e->kv.layers[kv].key_means = means;
     }
 }
@@ -147,16 +149,22 @@ static fr_status run_ids(fr_engine *e, fr_kv *cache, const int32_t *ids, size_t 
     return FR_OK;
 }
 
-/* Rotates a key back by the rotation of its position. */
+/* Gives a pair's cosines at all places of a block. Its sines are dims / 2 columns further. */
+static const float *angles_of(const fr_key_means *means, size_t pair) {
+    return means->columns + (2 + pair) * FR_KEY_MEANS_BLOCK;
+}
+
+/* Turns a key at a position back to where it was before its rotation. */
 static void turn_back(const fr_key_means *means, size_t position, const float *key, double *plain) {
     for (size_t i = 0; i < means->head_dim; i++) plain[i] = (double)key[i];
     for (size_t i = 0; i < means->dims / 2; i++) {
-        const float *start = means->starts + position / FR_KEY_MEANS_BLOCK * means->dims + i;
-        const float *turn = means->turns + position % FR_KEY_MEANS_BLOCK * means->head_dim + i;
         size_t a, b, half = means->dims / 2;
+        const float *start = means->starts + position / FR_KEY_MEANS_BLOCK * means->dims + i;
+        const float *turn = angles_of(means, i) + position % FR_KEY_MEANS_BLOCK;
+        double turn_cosine = (double)turn[0], turn_sine = (double)turn[half * FR_KEY_MEANS_BLOCK];
+        double cosine = (double)start[0] * turn_cosine - (double)start[half] * turn_sine;
+        double sine = (double)start[half] * turn_cosine + (double)start[0] * turn_sine;
         fr_key_means_pair(means, i, &a, &b);
-        double cosine = (double)start[0] * (double)turn[0] - (double)start[half] * (double)turn[half];
-        double sine = (double)start[half] * (double)turn[0] + (double)start[0] * (double)turn[half];
         double x = plain[a], y = plain[b];
         plain[a] = x * cosine + y * sine;
         plain[b] = y * cosine - x * sine;
@@ -202,10 +210,77 @@ static void learn_scales(const fr_key_means *means, double *keys, double *querie
     }
 }
 
+/* A line that replaces the rotation of a pair within a block. At place r the pair, as a complex number, is multiplied
+ * by level + t * slope. Both of these have a real and an imaginary part. */
+typedef struct line {
+    double level[2], slope[2];
+    double missed; /* the mean square distance of a pair of length 1 from its line */
+} line;
+
+/* Gives the line that has the least square distance from a pair's cosines and sines. */
+static line fit_line(const fr_key_means *means, size_t pair) {
+    const float *angles[] = {angles_of(means, pair), angles_of(means, pair + means->dims / 2)};
+    line l = {.missed = 1};
+    double squares = 0;
+    for (size_t r = 0; r < FR_KEY_MEANS_BLOCK; r++) {
+        double t = (double)fr_key_means_t(r);
+        squares += t * t;
+        for (size_t part = 0; part < 2; part++) {
+            l.level[part] += (double)angles[part][r];
+            l.slope[part] += (double)angles[part][r] * t;
+        }
+    }
+    for (size_t part = 0; part < 2; part++) {
+        l.level[part] /= FR_KEY_MEANS_BLOCK;
+        l.slope[part] /= squares;
+        l.missed -= l.level[part] * l.level[part] + l.slope[part] * l.slope[part] * squares / FR_KEY_MEANS_BLOCK;
+    }
+    return l;
+}
+
+/* Multiplies a pair by a complex number. */
+static void multiply_pair(const double number[2], float x, float y, float *to_x, float *to_y) {
+    *to_x = (float)((double)x * number[0] - (double)y * number[1]);
+    *to_y = (float)((double)y * number[0] + (double)x * number[1]);
+}
+
+/* Chooses the fast pairs of a head, and makes lines of all other pairs. What the lines miss stays in the keys and is
+ * coded, so it must be a small share of `length`, the mean squared length of scaled keys without their mean. The pairs
+ * whose lines miss most become fast. */
+static void choose_fast(fr_key_means *means, double length) {
+    static const double share = .03;
+    double missed[FR_KEY_MEANS_WIDEST / 2], rest = 0;
+    size_t pairs = means->dims / 2, a, b;
+    memcpy(means->level, means->mean, means->head_dim * sizeof *means->level);
+    memset(means->slope, 0, means->head_dim * sizeof *means->slope);
+    for (size_t i = 0; i < pairs; i++) {
+        const line l = fit_line(means, i);
+        fr_key_means_pair(means, i, &a, &b);
+        double x = (double)means->mean[a] * (double)means->key_scale[a];
+        double y = (double)means->mean[b] * (double)means->key_scale[b];
+        multiply_pair(l.level, means->mean[a], means->mean[b], &means->level[a], &means->level[b]);
+        multiply_pair(l.slope, means->mean[a], means->mean[b], &means->slope[a], &means->slope[b]);
+        missed[i] = l.missed > 0 ? (x * x + y * y) * l.missed : 0;
+        rest += missed[i];
+    }
+    fr_key_means_begin(means);
+    for (size_t fast = 0; fast < fr_smaller(pairs, FR_KEY_MEANS_FAST) && rest > share * length; fast++) {
+        size_t most = 0;
+        for (size_t i = 1; i < pairs; i++)
+            if (missed[i] > missed[most]) most = i;
+        fr_key_means_add_fast(means, most);
+        fr_key_means_pair(means, most, &a, &b);
+        means->level[a] = means->level[b] = means->slope[a] = means->slope[b] = 0;
+        rest -= missed[most];
+        missed[most] = -1;
+    }
+}
+
 /* Fills in the means and scales of one head from its first `count` keys, which `cache` holds as float32, and from the
  * squares of its queries. A mean that is not finite becomes 0. */
-static void learn_head(const fr_key_means *means, const fr_kv_layer *cache, size_t head, size_t count) {
+static void learn_head(fr_key_means *means, const fr_kv_layer *cache, size_t head, size_t count) {
     double sums[FR_KEY_MEANS_WIDEST] = {0}, plain[FR_KEY_MEANS_WIDEST], squares[FR_KEY_MEANS_WIDEST] = {0};
+    double distances[FR_KEY_MEANS_WIDEST], length = 0;
     size_t n = means->head_dim, from = count > SKIPPED ? SKIPPED : 0;
     for (size_t p = from; p < count; p++) {
         turn_back(means, p, fr_kv_slot(cache, &cache->k, head, p), plain);
@@ -222,7 +297,11 @@ static void learn_head(const fr_key_means *means, const fr_kv_layer *cache, size
         if (!isfinite(means->first[i])) means->first[i] = 0;
         if (!isfinite(means->mean[i])) means->mean[i] = 0;
     }
+    memcpy(distances, squares, n * sizeof *distances);
     learn_scales(means, squares, cache->query_squares + head * n);
+    for (size_t i = 0; i < n; i++)
+        length += distances[i] / (double)(count - from) * (double)means->key_scale[i] * (double)means->key_scale[i];
+    choose_fast(means, length);
 }
 
 /* Takes memory for the squares of the cache's queries from the arena, which may only count bytes (base/arena.h). */
