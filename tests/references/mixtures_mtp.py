@@ -33,6 +33,11 @@ MODELS = {
     "mellum-mtp": dict(seed=7543, kind=SLIDING, mlp="sparse", config=sparse.MELLUM | dict(
         num_hidden_layers=3, layer_types=[SLIDING, FULL, FULL], mlp_layer_types=["sparse"] * 3, vocab_size=240,
         max_position_embeddings=1024, num_nextn_predict_layers=1)),
+    # A full MTP layer with a dense feed-forward, as the lists say, behind a layer with a mixture.
+    "mellum-mtp-dense": dict(seed=7721, kind=FULL, mlp="dense", config=sparse.MELLUM | dict(
+        num_hidden_layers=2, layer_types=[SLIDING, FULL], mlp_layer_types=["sparse"] * 2, vocab_size=240,
+        max_position_embeddings=1024, num_nextn_predict_layers=1, mtp_layer_types=[FULL],
+        mtp_mlp_layer_types=["dense"])),
     "ernie4.5-moe-mtp": dict(seed=7603, kind=FULL, mlp="dense", config=sparse.ERNIE | dict(
         vocab_size=240, num_hidden_layers=3, head_dim=14, max_position_embeddings=1024, tie_word_embeddings=True,
         num_nextn_predict_layers=1)),

@@ -13,14 +13,17 @@
 #include "base/file_place.h"
 #include "formats/safetensors.h"
 
-static const char *const names[] = {"gemma4-e",        "gemma4-dense",      "gemma4-moe",       "gemma4-e-odd",
-                                    "gemma4-e-layers", "gemma4-dense-odd",  "gemma4-moe-odd",   "../glm-ocr",
-                                    "glm-ocr-odd",     "../deepseek-v3",    "glm4-moe-odd",     "glm4-moe-own",
-                                    "glm4-moe-fp8",    "qwen35-odd",        "qwen35-tied",      "qwen35-moe-odd",
-                                    "qwen35-moe-tied", "qwen35-fp8",        "deepseek-v3-odd",  "deepseek-v3-own",
-                                    "deepseek-v3-fp8", "glm-4.7-flash-odd", "glm4-moe-dense",   "qwen3-next-odd",
-                                    "ling-odd",        "ling3-odd",         "nemotron-3-mtp",   "deepseek-v3.2-mtp",
-                                    "exaone-moe-mtp",  "mellum-mtp",        "ernie4.5-moe-mtp", NULL};
+static const char *const names[] = {"gemma4-e",          "gemma4-dense",     "gemma4-moe",
+                                    "gemma4-e-odd",      "gemma4-e-layers",  "gemma4-dense-odd",
+                                    "gemma4-moe-odd",    "../glm-ocr",       "glm-ocr-odd",
+                                    "../deepseek-v3",    "glm4-moe-odd",     "glm4-moe-own",
+                                    "glm4-moe-fp8",      "qwen35-odd",       "qwen35-tied",
+                                    "qwen35-moe-odd",    "qwen35-moe-tied",  "qwen35-fp8",
+                                    "deepseek-v3-odd",   "deepseek-v3-own",  "deepseek-v3-fp8",
+                                    "glm-4.7-flash-odd", "glm4-moe-dense",   "qwen3-next-odd",
+                                    "ling-odd",          "ling3-odd",        "nemotron-3-mtp",
+                                    "deepseek-v3.2-mtp", "exaone-moe-mtp",   "mellum-mtp",
+                                    "mellum-mtp-dense",  "ernie4.5-moe-mtp", NULL};
 
 static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8",        "qwen3-moe-odd",
                                     "qwen3-moe-raw", "qwen3-moe-dense", "qwen3-next-dense", NULL};
