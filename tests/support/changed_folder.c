@@ -69,7 +69,7 @@ void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, 
 }
 
 void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor, size_t row, unsigned char byte) {
-    static unsigned char bytes[1 << 17];
+    static unsigned char bytes[1 << 19];
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/model.safetensors", folder->path);
     FILE *file = fopen(path, "rb");
@@ -80,9 +80,10 @@ void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor,
     json_t *header = json_loadb((char *)bytes + 8, head, 0, NULL);
     const json_t *of = json_object_get(header, tensor), *shape = json_object_get(of, "shape");
     const char *type = json_string_value(json_object_get(of, "dtype"));
-    ck_assert_msg(type && (strcmp(type, "F16") == 0 || strcmp(type, "F32") == 0), "%s", tensor);
+    ck_assert_msg(type && (strcmp(type, "F32") == 0 || strcmp(type, "F16") == 0 || strcmp(type, "BF16") == 0), "%s",
+                  tensor);
     size_t width = (size_t)json_integer_value(json_array_get(shape, json_array_size(shape) - 1));
-    size_t value = strcmp(type, "F16") == 0 ? 2 : 4;
+    size_t value = strcmp(type, "F32") == 0 ? 4 : 2;
     size_t begin = (size_t)json_integer_value(json_array_get(json_object_get(of, "data_offsets"), 0));
     json_decref(header);
     unsigned char *at = bytes + 8 + head + begin + row * width * value;

@@ -16,7 +16,7 @@ void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const c
 void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text);
 
 /* Sets all bytes of one row of a matrix to `byte`; a vector has only row 0. fr_changed_folder_damage sets the values to
- * NaN. The folder's weights must be a model.safetensors in float16 or float32. */
+ * NaN. The folder's weights must be a model.safetensors in float16, bfloat16 or float32. */
 void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor, size_t row, unsigned char byte);
 void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tensor, size_t row);
 

@@ -19,6 +19,7 @@
 #include "formats/checkpoint.h"
 #include "formats/safetensors.h"
 #include "tests/support/brief.h"
+#include "tests/support/changed_folder.h"
 #include "tests/support/made_drafter.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
@@ -330,6 +331,32 @@ START_TEST(a_written_file_scores_the_same) {
 }
 END_TEST
 
+/* A drafter's matrices are not searched for NaN when it is opened, which would read its weights a second time. The first
+ * draft fails instead, with a line that names the drafter. */
+START_TEST(a_damaged_drafter_fails_at_its_first_draft) {
+    bench b;
+    fr_changed_folder copy;
+    int32_t ids[8];
+    size_t count, got;
+    char expected[160];
+    fr_changed_folder_make(&copy, "tests/data/dflash/qwen3/drafter", "{}");
+    fr_changed_folder_damage(&copy, "layers.0.mlp.up_proj.weight", 3);
+    open_bench_with(&b, 0, copy.path);
+    fr_session *session = open_session(&b);
+    int32_t *prompt = fr_json_ids_of(json_array_get(json_object_get(b.r.info, "prompts"), 0), &count);
+    require(fr_session_prompt(session, prompt, count));
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < 2 && status == FR_OK; i++) status = fr_session_step(session, ids, 8, &got, NULL);
+    ck_assert_int_eq(status, FR_NUMERIC);
+    snprintf(expected, sizeof expected, "%s: the block drafter's logits are not finite at position", copy.path);
+    ck_assert_msg(strstr(fr_last_error(), expected) != NULL, "%s", fr_last_error());
+    free(prompt);
+    fr_session_close(session);
+    close_bench(&b);
+    fr_changed_folder_remove(&copy);
+}
+END_TEST
+
 /* DSpark's own code (deepspec/modeling/dspark/qwen3/modeling.py of github.com/deepseek-ai/DeepSpec) copies the target's
  * table into a plain one, so its rows have no factor, also of a target like Gemma 3, which multiplies its own rows by
  * one. vllm and llama.cpp's converter do the same: they know the drafter's input_embedding_scale alone. */
@@ -632,6 +659,7 @@ FR_SUITE("dflash") {
             tcase_add_loop_test(tests, a_written_file_scores_the_same, i, i + 1);
         if (strcmp(subjects[i].method, "dspark") == 0) tcase_add_loop_test(tests, confidence_ends_blocks, i, i + 1);
     }
+    tcase_add_test(tests, a_damaged_drafter_fails_at_its_first_draft);
     tcase_add_loop_test(tests, a_dense_dsparks_rows_have_no_factor_of_the_target, 0, 2);
     fr_test_add_loop(tests, accepted_lengths_are_the_references, SUBJECTS, 4);
     fr_test_add_loop(tests, rounds_without_drafts_change_no_later_draft, SUBJECTS, 4);
