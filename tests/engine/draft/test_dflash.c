@@ -331,8 +331,8 @@ START_TEST(a_written_file_scores_the_same) {
 }
 END_TEST
 
-/* A drafter's matrices are not searched for NaN when it is opened, which would read its weights a second time. The first
- * draft fails instead, with a line that names the drafter. */
+/* A drafter's matrices are not searched for NaN when it is opened, because that would read its weights a second time.
+ * The first draft fails instead, with a line that names the drafter. */
 START_TEST(a_damaged_drafter_fails_at_its_first_draft) {
     bench b;
     fr_changed_folder copy;
