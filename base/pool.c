@@ -15,7 +15,7 @@
  *
  * A run is started and finished along a tree. Thread t calls those of threads 4t+1 to 4t+4 that take part, does its
  * share, and waits until the called threads are done; only then does it count as done itself. Threads that do not take
- * part are not disturbed. Between two runs a thread reads only the word by which it is called, so thread 0 may then
+ * part are not disturbed. Between two runs a waiting thread reads only the word that wakes it, so thread 0 may then
  * change the number of threads, and copy its own count to the threads that join. */
 #include "base/pool.h"
 
@@ -140,8 +140,8 @@ static bool pin_caller(int cpu, cpu_mask *before) {
     return sched_setaffinity(0, sizeof here, here.sets) == 0;
 }
 
-/* Changes the number of threads that take part. Call this between two runs, when a thread reads only the word by which
- * it is called. */
+/* Changes the number of threads that take part. Call this only between two runs: waiting threads then read nothing but
+ * the word that wakes them. */
 static void set_taking(fr_pool *pool, size_t taking) {
     if (taking == pool->taking) return;
     for (size_t i = pool->taking; i < taking; i++) fr_epoch_copy(&pool->members[i].epoch, &pool->members[0].epoch);

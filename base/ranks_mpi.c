@@ -419,7 +419,8 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
     await(r, requests, peers);
 }
 
-/* Waits without a timeout. If rank 0 hangs while it has nothing to send, the watching thread notices. */
+/* Waits for a message of rank 0 without a timeout, because rank 0 may have nothing to send for a long time. If rank 0
+ * hangs, the watching thread notices it. */
 void fr_ranks_listen(fr_ranks *r, void *bytes, size_t size) {
     int done = 0;
     if (!r || failed(r)) return;

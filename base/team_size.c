@@ -60,8 +60,8 @@ static void put_off(fr_team_size_patience *patience, int64_t now, double cost) {
     patience->period = 2 * patience->period < PERIOD_MAX ? 2 * patience->period : PERIOD_MAX;
 }
 
-/* Makes the number of threads that the trial used the new settled number. The next trial in the same direction may
- * follow at once. A trial in the other direction waits for FIRST_PERIOD. */
+/* Settles on the number of threads that the trial used. The next trial in the same direction may follow at once. A
+ * trial in the other direction waits for FIRST_PERIOD. */
 static void settle(fr_team_size *team_size, int64_t now) {
     double ratio = team_size->tried ? team_size->actual / team_size->expected : 1;
     bool fewer = team_size->taking < team_size->settled;

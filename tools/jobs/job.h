@@ -106,8 +106,8 @@ typedef struct fr_job {
     fr_stream text;
     fr_reply_view view;
     fr_reply reply;
-    /* the least number of tokens that the prompt can have, if its number of bytes shows that it must be too long;
-     * otherwise 0 */
+    /* 0, unless the prompt's number of bytes alone shows that it is too long. Then this is a lower bound of its number
+     * of tokens. */
     size_t too_long;
     bool ended;
     char error[640]; /* "": there is no error */

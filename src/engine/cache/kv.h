@@ -130,8 +130,8 @@ typedef struct fr_kv_sizes {
     size_t timelines;   /* number of timelines that share the pool, including this one */
     size_t pages;       /* number of pages for full layers in the pool; 0: as many as all timelines may need */
     bool whole;         /* sliding layers have as many pages as full layers */
-    /* bytes of all pages. A page counts with the heads of all ranks, so that all ranks have the same number of pages.
-     * 0: as many pages as all timelines may need */
+    /* bytes of all pages. The size of a page is computed for the heads of all ranks, not only of this rank, so that all
+     * ranks have the same number of pages. 0: as many pages as all timelines may need */
     size_t bytes;
     const fr_recurrent_shape *recurrent; /* the shapes of layers that have no keys and values; the caller keeps this
                                           * array */

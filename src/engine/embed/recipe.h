@@ -39,9 +39,9 @@ typedef struct fr_recipe_step {
     float *weight,
         *bias;       /* allocated with malloc: weight [out, in] and bias [out] of a dense layer, or weight [in] and bias
                       * [in] of a LayerNorm; bias is NULL if there is none */
-    float *residual; /* [out, in] x is multiplied by this matrix before it is added; NULL: x is added unchanged, or is
-                      * not added */
-    bool adds_input;
+    bool adds_input; /* the step's input is added to its output */
+    float *residual; /* [out, in] the matrix by which the input is multiplied before it is added; NULL: the input is
+                      * added as it is */
     fr_dense_activation activation;
 } fr_recipe_step;
 

@@ -125,8 +125,8 @@ typedef struct fr_activations {
     float *own_gates; /* [own_gates_width] gates of heads that a separate matrix makes */
     float *k, *v;     /* [kv_width] keys and values, before they are stored */
     float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
-    float *heads;     /* [heads_width] for latent attention: first the heads' queries, with the parts that are not
-                       * rotated and that are rotated; later the heads' outputs */
+    float *heads;     /* [heads_width] for latent attention: first each head's query, the part that is not rotated and
+                       * then the rotated part; later the heads' outputs */
     float *gate, *up; /* [ffn_width] outputs of the feed-forward's first products */
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
     float *ple_table; /* [layers * ple_width] the token's row in the table of per-layer embeddings */

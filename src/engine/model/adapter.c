@@ -213,7 +213,8 @@ static fr_status find_and_place(const source *s, const pair *p) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* Gives the ends of the names of a and b in a kind of file. */
+/* Gives the end of a tensor's name: of b if `b` is true, otherwise of a. GGUF files and safetensors files write it
+ * differently. */
 static const char *end_of(bool gguf, bool b) {
     return gguf ? (b ? ".lora_b" : ".lora_a") : (b ? ".lora_B.weight" : ".lora_A.weight");
 }

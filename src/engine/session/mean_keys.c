@@ -244,9 +244,9 @@ static void multiply_pair(const double number[2], float x, float y, float *to_x,
     *to_y = (float)((double)y * number[0] + (double)x * number[1]);
 }
 
-/* Chooses the fast pairs of a head, and makes lines of all other pairs. What the lines miss stays in the keys and is
- * coded, so it must be a small share of `length`, the mean squared length of scaled keys without their mean. The pairs
- * whose lines miss most become fast. */
+/* Chooses the fast pairs of a head, and makes lines of all other pairs. What the lines miss stays in the keys and must
+ * be coded with them, so it is kept to a small share of `length`. The pairs whose lines miss most become fast. length:
+ * the average squared length of the scaled keys after their mean is subtracted. */
 static void choose_fast(fr_key_means *means, double length) {
     static const double share = .03;
     double missed[FR_KEY_MEANS_WIDEST / 2], rest = 0;

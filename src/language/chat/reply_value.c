@@ -194,10 +194,10 @@ static bool is_json(const char *text, size_t length, bool *python) {
     return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* Decides if a text that can be read as a value of type `found` is meant as that value, or as text. If the text is
- * quoted, it is meant as a value only if the types are known and contain no string. Any other value is meant as such if
- * the types are not known, except if it is written as in Python. If the types are known, it is meant as such if `found`
- * is one of them; null is also meant as such if the types contain no string. */
+/* Decides if a text that can be read as a value of type `found` is taken as that value. Otherwise it is taken as text.
+ * A quoted text is taken as a value only if the types are known and have no string among them. A text without quotes is
+ * taken as a value if `found` is one of the types, or if it is null and there is no string among them. If the types are
+ * not known, it is taken as a value unless it is written as in Python. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;

@@ -8,11 +8,13 @@
 #include "formats/json.h"
 #include "formats/json_wide.h"
 
-#define INDENT_MAX      20  /* limit on the characters of an indentation */
-#define DIGITS_MAX      18  /* limit on the digits of an integer that has no bounds */
-#define FRACTION_MAX    6   /* limit on the digits after the decimal point */
-#define KEY_MAX         40  /* limit on the further characters of a key without quotes, after its first one */
-#define NAME_LENGTH_MAX 200 /* limit on the total bytes of the names from which another key must differ (other_end) */
+#define INDENT_MAX      20 /* limit on the characters of an indentation */
+#define DIGITS_MAX      18 /* limit on the digits of an integer that has no bounds */
+#define FRACTION_MAX    6  /* limit on the digits after the decimal point */
+#define KEY_MAX         40 /* limit on the further characters of a key without quotes, after its first one */
+/* Limit on the total bytes of the names that a schema gives to an object's keys. A key that the schema does not name
+ * must differ from all of them (other_end). */
+#define NAME_LENGTH_MAX 200
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,

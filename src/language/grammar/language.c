@@ -349,7 +349,8 @@ static fr_status find_lengths(const fr_language *l, const lengths *n) {
 }
 
 /* Returns the expression that counts the character leading to state `to`. When a text is matched, this expression
- * refuses the character if no text of `least` to `most` characters can end after `to`. */
+ * refuses the character if the text can no longer be continued from `to` so that it ends with `least` to `most`
+ * characters in all. */
 static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *rules) {
     bool unbound = n->most == FR_GRAMMAR_UNBOUND;
     fr_expression exactly = fr_expression_count(rules, n->least, n->most, n->shortest[to], n->least > 0);
