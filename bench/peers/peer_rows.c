@@ -14,6 +14,7 @@
 #include "llama.h"
 
 #define ROWS_MAX 64
+#define PART_MAX 2048 /* rows of one forward while the cache is filled, llama.cpp's default */
 
 typedef struct run {
     struct llama_context *context;
@@ -79,14 +80,15 @@ static bool time_pairs(run *r, int32_t rows, int pairs) {
 static struct llama_context *open_context(struct llama_model *model, int32_t threads, int32_t depth) {
     struct llama_context_params params = llama_context_default_params();
     params.n_ctx = (uint32_t)depth + ROWS_MAX;
-    params.n_batch = params.n_ctx;
+    params.n_batch = PART_MAX;
     params.n_threads = params.n_threads_batch = threads;
     params.swa_full = false;
     return llama_init_from_model(model, params);
 }
 
 static bool measure(run *r, int pairs, char **words, int count) {
-    if (!forward(r, 0, r->depth, false)) return false;
+    for (int32_t at = 0; at < r->depth; at += PART_MAX)
+        if (!forward(r, at, r->depth - at < PART_MAX ? r->depth - at : PART_MAX, false)) return false;
     printf("[");
     for (int i = 0; i < count; i++) {
         int32_t rows = number(words[i], ROWS_MAX);
@@ -110,7 +112,7 @@ int main(int argc, char **argv) {
     bool done = false;
     if (model) {
         r.vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
-        r.batch = llama_batch_init(r.depth + ROWS_MAX, 0, 1);
+        r.batch = llama_batch_init(PART_MAX, 0, 1);
         r.context = open_context(model, threads, r.depth);
         done = r.context && measure(&r, pairs, argv + 5, argc - 5);
         if (r.context) llama_free(r.context);
