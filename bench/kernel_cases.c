@@ -170,6 +170,7 @@ static void size_matmul_block(fr_bench_case *c) {
     /* types with few bits take more bytes when packed than in the file */
     c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols);
     c->bytes = (double)c->stream_bytes;
+    c->integer_macs = c->macs;
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
@@ -218,6 +219,7 @@ static void size_matmul_grouped(fr_bench_case *c) {
     size_products(c);
     c->stream_bytes = fr_grouped_bytes(&c->tiles, c->features);
     c->bytes = (double)c->stream_bytes;
+    c->integer_macs = c->macs;
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
@@ -279,7 +281,7 @@ static void call_gather(const fr_bench_case *c, fr_bench_function *function, con
 /* ------------------------------------------------------------------------------------------------------- attention */
 
 /* Computes the sizes of attention with one KV head. `features` is the number of cached positions. The stream is all
- * keys, then all values. */
+ * keys, then all values. Half of the multiply-adds are those of scores, which multiply integers if keys are codes. */
 static void size_attn(fr_bench_case *c) {
     size_t queries = c->rows * HEADS;
     c->stream_bytes = 2 * c->features * fr_dtype_row_bytes(c->type, c->cols);
@@ -288,6 +290,7 @@ static void size_attn(fr_bench_case *c) {
     c->bytes = (double)c->stream_bytes;
     c->values = (double)(2 * c->features * c->cols);
     c->macs = (double)(2 * c->cols * HEADS * (c->rows * c->features - c->rows * (c->rows - 1) / 2));
+    if (fr_attn_coded(&(fr_attn){.k_type = c->type})) c->integer_macs = c->macs / 2;
 }
 
 static void fill_cache(const fr_bench_case *c, uint8_t *stream) {

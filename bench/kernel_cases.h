@@ -56,10 +56,12 @@ typedef struct fr_bench_case {
     size_t units;
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
     /* Totals of a call.
-     *     bytes   of the weights; of the cached keys and values; of the table's rows; for other kernels, of all arrays
-     *     macs    number of multiply-adds; 0 if the kernel computes something else
-     *     values  number of weights; of cached keys and values; for other kernels, of one array's elements */
-    double bytes, macs, values;
+     *     bytes         of the weights; of the cached keys and values; of the table's rows; for other kernels, of all
+     *                   arrays
+     *     macs          number of multiply-adds; 0 if the kernel computes something else
+     *     integer_macs  number of these multiply-adds that multiply integers of 8 bits
+     *     values        number of weights; of cached keys and values; for other kernels, of one array's elements */
+    double bytes, macs, integer_macs, values;
 } fr_bench_case;
 
 /* Makes a case. `threads` threads divide the features of this shape among them, and the case is the call that one of

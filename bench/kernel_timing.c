@@ -157,13 +157,21 @@ static void add_counts(const fr_bench_bed *bed, fr_bench_timing *timing) {
         for (size_t i = 0; i < FR_BENCH_COUNTERS; i++) timing->counts[i] += bed->counts[t][i] / calls;
 }
 
-static void repeat(fr_bench_bed *bed, fr_bench_roof roof, fr_bench_timing *timing) {
+/* Gives the seconds that a number of multiply-adds take at the peak of a loop, which is measured now. Gives 0 if there
+ * are none, and NaN if no peak is known. */
+static double seconds_at(fr_bench_bed *bed, fr_bench_roof roof, double macs) {
+    if (macs == 0) return 0;
+    return roof.peak ? macs / fr_bench_multiply(bed->pool, roof.peak, roof.rounds) : NAN;
+}
+
+static void repeat(fr_bench_bed *bed, const fr_bench_roofs *roofs, fr_bench_timing *timing) {
     size_t n = bed->repetitions;
     double *seconds = bed->samples, *bandwidth = seconds + n, *peak = bandwidth + n, *clock = peak + n;
     double *of_limit = clock + n;
     for (size_t i = 0; i < n; i++) {
         bandwidth[i] = timing->from_memory ? fr_bench_bed_bandwidth(bed) : NAN;
-        peak[i] = roof.peak && timing->macs > 0 ? fr_bench_multiply(bed->pool, roof.peak, roof.rounds) : NAN;
+        peak[i] = timing->macs / (seconds_at(bed, roofs->floats, timing->macs - timing->integer_macs) +
+                                  seconds_at(bed, roofs->integers, timing->integer_macs));
         seconds[i] = run_batch(bed) / (double)bed->rounds;
         clock[i] = fr_bench_clock_rate();
         of_limit[i] = limit_seconds(timing, bandwidth[i], peak[i]) / seconds[i];
@@ -176,20 +184,24 @@ static void repeat(fr_bench_bed *bed, fr_bench_roof roof, fr_bench_timing *timin
     timing->of_limit = fr_bench_figure_of(of_limit, n);
 }
 
-void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, fr_bench_roof roof, fr_bench_timing *timing) {
+void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, const fr_bench_roofs *roofs,
+                       fr_bench_timing *timing) {
     const fr_bench_case *c = bed->c;
     fr_bench_operands first = operands_of(bed, 0);
     bed->function = kernel->function;
     fr_pool_run(bed->pool, fill_outputs, bed);
-    choose_units(bed, roof.peak ? slow_seconds : slow_scalar_seconds);
+    choose_units(bed, roofs->floats.peak || roofs->integers.peak ? slow_seconds : slow_scalar_seconds);
     double all = (double)bed->threads * (double)bed->units / (double)c->units;
-    *timing = (fr_bench_timing){
-        .units = bed->units, .bytes = all * c->bytes, .macs = all * c->macs, .values = all * c->values};
+    *timing = (fr_bench_timing){.units = bed->units,
+                                .bytes = all * c->bytes,
+                                .macs = all * c->macs,
+                                .integer_macs = all * c->integer_macs,
+                                .values = all * c->values};
     timing->from_memory = all * (double)(bed->copies * c->stream_bytes) >= 2 * (double)bed->cache_bytes;
     timing->same_bits = fr_bench_same_bits(c, kernel->function, &first, bed->units, bed->expected.bytes);
     if (!timing->same_bits) return;
     choose_rounds(bed);
-    repeat(bed, roof, timing);
+    repeat(bed, roofs, timing);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- the bed */

@@ -38,9 +38,10 @@ typedef struct fr_bench_timing {
     bool from_memory; /* the weights or cached positions are larger than the caches */
     size_t units;     /* number of units in a call; if the kernel is slow, fewer than the case has */
     /* Totals of one call on all threads together. */
-    double bytes, macs, values;
+    double bytes, macs, integer_macs, values;
     fr_bench_figure seconds;
-    /* Medians of the machine's speed while the kernel was timed. If the operands are in caches, bandwidth is NaN. */
+    /* Medians of the machine's speed while the kernel was timed. If the operands are in caches, bandwidth is NaN. The
+     * peak is the speed at which the call's multiply-adds of floats and of integers can follow each other. */
     double bandwidth, peak, clock;
     /* the least time that the machine's limits allow, divided by the measured time; NaN if no limit is known */
     fr_bench_figure of_limit;
@@ -55,6 +56,12 @@ typedef struct fr_bench_roof {
     size_t rounds;
 } fr_bench_roof;
 
-void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, fr_bench_roof roof, fr_bench_timing *timing);
+/* The peaks of an instruction set, for multiply-adds of floats and of integers of 8 bits. */
+typedef struct fr_bench_roofs {
+    fr_bench_roof floats, integers;
+} fr_bench_roofs;
+
+void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, const fr_bench_roofs *roofs,
+                       fr_bench_timing *timing);
 
 #endif

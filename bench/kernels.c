@@ -17,8 +17,6 @@
 enum { BLOCK = 32 };
 
 /* Names the kinds of numbers that kernels multiply. Each kind has its own peak of multiply-adds. */
-typedef enum domain { FLOATS, INTEGERS, DOMAINS } domain;
-
 typedef struct bench {
     const fr_bench_kernels_plan *plan;
     fr_bench_report *report;
@@ -29,9 +27,9 @@ typedef struct bench {
     /* the members below are for the current number of threads */
     size_t threads;
     fr_bench_bed *bed;
-    fr_bench_roofline *roofline;                         /* NULL: no picture */
-    fr_bench_roof roofs[DOMAINS][FR_ISA_SCALAR_FMA + 1]; /* peaks of the instruction sets whose kernels are wanted */
-    bool counted;                                        /* the processor's counters can be read */
+    fr_bench_roofline *roofline;                 /* NULL: no picture */
+    fr_bench_roofs roofs[FR_ISA_SCALAR_FMA + 1]; /* peaks of the instruction sets whose kernels are wanted */
+    bool counted;                                /* the processor's counters can be read */
 
     size_t done, total;
     size_t wrong, doubtful; /* wrong: number of kernels with wrong bits; doubtful: number of table cells whose spread is
@@ -44,10 +42,16 @@ static const char *word_of(fr_isa_level level) {
     return fr_isa_word(level == FR_ISA_SCALAR_FMA ? FR_ISA_SCALAR : level);
 }
 
-static domain domain_of(const fr_bench_kernel *kernel) {
+/* multiplies_integers returns true if a kernel multiplies integers of 8 bits, and multiplies_floats if it multiplies
+ * floats. Attention does both: scores of keys that are codes come from integers. */
+static bool multiplies_integers(const fr_bench_kernel *kernel) {
     size_t first = offsetof(fr_kernels, matmul_block);
     size_t last = offsetof(fr_kernels, matmul_biased) + sizeof((fr_kernels *)0)->matmul_biased;
-    return kernel->slot >= first && kernel->slot < last ? INTEGERS : FLOATS;
+    return (kernel->slot >= first && kernel->slot < last) || kernel->slot == offsetof(fr_kernels, attn);
+}
+
+static bool multiplies_floats(const fr_bench_kernel *kernel) {
+    return !multiplies_integers(kernel) || kernel->slot == offsetof(fr_kernels, attn);
 }
 
 static bool wanted(const bench *b, const fr_bench_kernel *kernel) {
@@ -119,31 +123,32 @@ static fr_bench_roof make_roof(fr_pool *pool, const fr_bench_peak *peak) {
     return roof;
 }
 
-static void measure_roof(bench *b, fr_pool *pool, domain d, fr_isa_level level) {
-    static const fr_bench_operation operations[DOMAINS] = {FR_BENCH_FP32, FR_BENCH_INT8};
-    static const char *const names[DOMAINS] = {"float32 multiply-adds", "int8 dot products"};
-    static double (*const measure[DOMAINS])(fr_pool *, const char *) = {fr_bench_fma_peak, fr_bench_dot_peak};
-    const fr_bench_peak *peak = fr_bench_peak_of(operations[d], word_of(level));
+static void measure_roof(bench *b, fr_pool *pool, fr_bench_operation operation, fr_isa_level level) {
+    const fr_bench_peak *peak = fr_bench_peak_of(operation, word_of(level));
+    bool floats = operation == FR_BENCH_FP32;
     char name[64];
     if (!peak) return;
-    b->roofs[d][level] = make_roof(pool, peak);
-    double rate = measure[d](pool, word_of(level));
-    tell_limit(b, names[d], word_of(level), NAN, rate * 1e-9);
-    snprintf(name, sizeof name, "%s %s", word_of(level), d == FLOATS ? "float32" : "int8");
+    *(floats ? &b->roofs[level].floats : &b->roofs[level].integers) = make_roof(pool, peak);
+    double rate = floats ? fr_bench_fma_peak(pool, word_of(level)) : fr_bench_dot_peak(pool, word_of(level));
+    tell_limit(b, floats ? "float32 multiply-adds" : "int8 dot products", word_of(level), NAN, rate * 1e-9);
+    snprintf(name, sizeof name, "%s %s", word_of(level), floats ? "float32" : "int8");
     if (b->roofline) fr_bench_roofline_peak(b->roofline, word_of(level), name, rate);
 }
 
 /* Measures the peaks of the instruction sets whose kernels are wanted. */
 static void measure_roofs(bench *b, fr_pool *pool) {
     memset(b->roofs, 0, sizeof b->roofs);
-    for (domain d = 0; d < DOMAINS; d++)
-        for (fr_isa_level level = 0; level < FR_ISA_SCALAR_FMA; level++) {
-            bool asked = false;
-            for (size_t i = 0; i < fr_bench_kernel_count && !asked; i++)
-                asked = fr_bench_kernels[i].level == level && domain_of(&fr_bench_kernels[i]) == d &&
-                        wanted(b, &fr_bench_kernels[i]);
-            if (asked) measure_roof(b, pool, d, level);
+    for (fr_isa_level level = 0; level < FR_ISA_SCALAR_FMA; level++) {
+        bool floats = false, integers = false;
+        for (size_t i = 0; i < fr_bench_kernel_count; i++) {
+            const fr_bench_kernel *kernel = &fr_bench_kernels[i];
+            if (kernel->level != level || !wanted(b, kernel)) continue;
+            floats |= multiplies_floats(kernel);
+            integers |= multiplies_integers(kernel);
         }
+        if (floats) measure_roof(b, pool, FR_BENCH_FP32, level);
+        if (integers) measure_roof(b, pool, FR_BENCH_INT8, level);
+    }
 }
 
 static void measure_limits(bench *b, fr_pool *pool) {
@@ -245,7 +250,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
     fr_bench_timing t;
     char shape[64];
     b->plan->progress(b->plan->context, kernel->name, b->done++, b->total);
-    fr_bench_bed_time(b->bed, kernel, b->roofs[domain_of(kernel)][kernel->level], &t);
+    fr_bench_bed_time(b->bed, kernel, &b->roofs[kernel->level], &t);
     b->plan->progress(b->plan->context, NULL, b->done, b->total);
     fr_bench_case_name(c, t.units, b->threads, shape, sizeof shape);
     fr_bench_text(b->report, kernel->name);

@@ -293,10 +293,10 @@ START_TEST(a_kernel_with_other_bits_is_caught_and_not_timed) {
     fr_bench_shapes(right, &shapes);
     fr_bench_case c = fr_bench_case_make(right, &shapes[0], 2, 1, fr_bench_bed_room(bed));
     ck_assert_int_eq(fr_bench_bed_load(bed, right, &c, false, true), FR_OK);
-    fr_bench_bed_time(bed, right, (fr_bench_roof){NULL, 0}, &timing);
+    fr_bench_bed_time(bed, right, &(fr_bench_roofs){0}, &timing);
     ck_assert(timing.same_bits);
     ck_assert(timing.seconds.middle > 0);
-    fr_bench_bed_time(bed, &wrong, (fr_bench_roof){NULL, 0}, &timing);
+    fr_bench_bed_time(bed, &wrong, &(fr_bench_roofs){0}, &timing);
     ck_assert(!timing.same_bits);
     ck_assert(timing.seconds.middle == 0);
     fr_bench_bed_close(bed);
@@ -328,12 +328,44 @@ START_TEST(a_share_is_of_the_limit_that_takes_longer) {
     ck_assert_uint_lt(s, count);
     fr_bench_case c = fr_bench_case_make(kernel, &shapes[s], rows, 1, fr_bench_bed_room(bed));
     ck_assert_int_eq(fr_bench_bed_load(bed, kernel, &c, cached, true), FR_OK);
-    fr_bench_bed_time(bed, kernel, (fr_bench_roof){&fr_bench_peaks[p], 10000}, &t);
+    fr_bench_bed_time(bed, kernel, &(fr_bench_roofs){.integers = {&fr_bench_peaks[p], 10000}}, &t);
     double reading = t.from_memory ? t.bytes / t.bandwidth : 0, multiplying = t.macs / t.peak;
     ck_assert(!cached || reading == 0);
     ck_assert_str_eq(t.limit, reading > multiplying ? "bandwidth" : "arithmetic");
     check_near(t.of_limit.middle, fmax(reading, multiplying) / t.seconds.middle, "share");
     ck_assert(isnan(t.of_limit.spread));
+    fr_bench_bed_close(bed);
+    fr_pool_close(pool);
+}
+END_TEST
+
+/* Scores of cached keys that are codes multiply integers, and sums of values multiply floats. So the limit of attention
+ * over codes is known only if both peaks are known. Over float16 the peak of floats is enough. */
+START_TEST(attention_over_codes_has_two_peaks) {
+    const fr_bench_kernel *kernel = find("fr_attn_scalar");
+    const fr_dtype type = _i ? FR_Q8_0 : FR_F16;
+    const fr_bench_peak *peak = &fr_bench_peaks[0];
+    const fr_bench_shape *shapes;
+    fr_bench_timing with_both, with_floats;
+    fr_bench_bed *bed;
+    fr_pool *pool;
+    fr_plan plan = {.threads = 1, .cpu = {-1}, .nodes = 1};
+    if (!fr_bench_peak_runs(peak)) {
+        fr_test_skipped("this machine has no vectors");
+        return;
+    }
+    ck_assert_int_eq(fr_pool_open(&plan, &pool), FR_OK);
+    ck_assert_int_eq(fr_bench_bed_open(pool, 1, (size_t)8 << 20, 1, &bed), FR_OK);
+    size_t s = 0, count = fr_bench_shapes(kernel, &shapes);
+    while (s < count && shapes[s].type != type) s++;
+    ck_assert_uint_lt(s, count);
+    fr_bench_case c = fr_bench_case_make(kernel, &shapes[s], 1, 1, fr_bench_bed_room(bed));
+    ck_assert(c.integer_macs == (type == FR_Q8_0 ? c.macs / 2 : 0));
+    ck_assert_int_eq(fr_bench_bed_load(bed, kernel, &c, false, true), FR_OK);
+    fr_bench_bed_time(bed, kernel, &(fr_bench_roofs){{peak, 1000}, {peak, 1000}}, &with_both);
+    fr_bench_bed_time(bed, kernel, &(fr_bench_roofs){.floats = {peak, 1000}}, &with_floats);
+    ck_assert(with_both.peak > 0 && with_both.limit != NULL);
+    ck_assert((with_floats.limit == NULL) == (type == FR_Q8_0));
     fr_bench_bed_close(bed);
     fr_pool_close(pool);
 }
@@ -388,6 +420,7 @@ FR_SUITE("bench kernels") {
     tcase_add_loop_test(tests, a_kernel_with_other_bits_is_caught_and_not_timed, 0,
                         sizeof broken_kernels / sizeof broken_kernels[0]);
     tcase_add_loop_test(tests, a_share_is_of_the_limit_that_takes_longer, 0, 4);
+    tcase_add_loop_test(tests, attention_over_codes_has_two_peaks, 0, 2);
     tcase_add_test(tests, counters_count_what_happens_between_start_and_stop);
     suite_add_tcase(suite, tests);
 }
