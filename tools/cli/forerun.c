@@ -152,11 +152,14 @@ static const char *find_hint(const char *name) {
 }
 
 static int unknown_verb(const char *name) {
-    const char *hint = find_hint(name);
+    const char *hint = find_hint(strncmp(name, "llama-", 6) == 0 ? name + 6 : name);
     if (hint) return fr_wrong_usage("%s is no verb here: %s", name, hint);
     const fr_verb *nearest = NULL;
     size_t distance = SIZE_MAX;
     for (int i = 0; i < VERBS; i++) {
+        /* llama.cpp has a program for each task, and most of their names end like a verb of ours. */
+        if (strncmp(name, "llama-", 6) == 0 && strcmp(name + 6, verbs[i].name) == 0)
+            return fr_wrong_usage("%s is no verb here: forerun %s --help", name, verbs[i].name);
         size_t d = fr_word_distance(name, verbs[i].name);
         if (d < distance) {
             distance = d;

@@ -201,12 +201,17 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const fr_option_row *row = &fr_option_table[arg];
     if (!takes) return refuse_option(args->verb, row, name);
     if (args->settled[arg]) return 0;
+    const char *earlier = args->name[arg];
     args->name[arg] = word;
     if (!row->value) return take_flag(args, arg, name, equals, count, words, at);
     if (!equals && *at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
     bool once = (row->kind == FR_KIND_TEXT || row->kind == FR_KIND_IDS) && !row->again;
     if (once && args->given[arg] && arg == FR_ARG_MODEL && args->bare_model)
         return fr_wrong_usage("%s: what is this word for? %s names the model", args->text[arg], name);
+    /* Some rows have several names, such as -m and -hf: someone who typed each of them once needs to see both. */
+    int typed = earlier ? (int)strcspn(earlier, "=") : 0;
+    if (once && args->given[arg] && earlier && (strncmp(earlier, name, (size_t)typed) != 0 || name[typed]))
+        return fr_wrong_usage("%.*s and %s: which of them?", typed, earlier, name);
     if (once && args->given[arg]) return fr_wrong_usage("%s is given twice", name);
     args->given[arg] = true;
     const char *value = equals ? equals + 1 : words[(*at)++];

@@ -40,6 +40,8 @@ int fr_verb_bench(const fr_arguments *args) {
     } parts[] = {{"machine", bench_machine},         {"kernels", fr_bench_kernels_part},
                  {"model", fr_bench_model_part},     {"neighbours", fr_bench_neighbours_part},
                  {"grammar", fr_bench_grammar_part}, {"ranks", fr_bench_gathers_part}};
+    if (!args->given[FR_ARG_BENCH_PART] && args->given[FR_ARG_MODEL])
+        return fr_wrong_usage("bench what? forerun bench model -m FILE measures a model");
     if (!args->given[FR_ARG_BENCH_PART])
         return fr_wrong_usage("bench what? machine, kernels, model, neighbours, grammar or ranks");
     size_t part = 0;
