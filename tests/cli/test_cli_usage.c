@@ -196,6 +196,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "--model=x -p y", "-m and --model: which of them?"},
     {"generate --model=x --model y -p y", "--model is given twice"},
     {"bench " MODEL, "forerun bench model -m FILE"},
+    {"-m x -p y", "a verb comes first"},
     {"llama-cli -m x", "forerun generate writes a text"},
     {"llama-perplexity -m x", "forerun perplexity --help"},
     {"generate " MODEL "--ids 2 --ids 3", "--ids is given twice"},

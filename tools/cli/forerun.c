@@ -169,6 +169,8 @@ static int unknown_verb(const char *name) {
     if (nearest && fr_word_near(name, distance)) {
         return fr_wrong_usage("unknown verb %s; did you mean %s?", name, nearest->name);
     }
+    if (*name == '-')
+        return fr_wrong_usage("unknown verb %s; a verb comes first: forerun generate -m FILE -p TEXT", name);
     return fr_wrong_usage("unknown verb %s (forerun --help lists them)", name);
 }
 
